@@ -1,0 +1,150 @@
+"""One settings model. Nothing else in the project reads the environment (the Anthropic SDK's own variables aside).
+
+Every field can be set as ``RESEARCH_COPILOT_<GROUP>__<FIELD>``, e.g. ``RESEARCH_COPILOT_CHUNKS__MAX_TOKENS=200``.
+The groups ``parse``, ``chunks``, ``embedding``, ``index``, ``clusters`` and ``cards`` shape a generation and enter its
+fingerprint; ``retrieval``, ``llm`` and ``run`` do not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+PROJECT_ROOT = Path(__file__).resolve().parent.parent
+
+RetrievalMode = Literal["fts_only", "embedding_only", "hybrid"]
+AnswerMode = Literal["brief", "standard", "detailed", "ideas"]
+
+
+class Group(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ParseSettings(Group):
+    ocr: Literal["auto", "off", "tesseract", "vision"] = Field(
+        "auto", description="How pages without readable text are read: auto uses tesseract when it is installed."
+    )
+    ocr_language: str = Field("eng", description="Tesseract language codes, joined by +.")
+    ocr_dpi: int = Field(200, ge=72, le=600, description="Resolution pages are rendered at for OCR.")
+    min_page_quality: float = Field(
+        0.5, ge=0, le=1, description="Below this share of readable text a page goes to OCR or is unreadable."
+    )
+    max_file_mb: int = Field(500, gt=0, description="Larger files are refused.")
+    max_pages: int = Field(5000, gt=0, description="Files with more pages are refused (never cut).")
+    timeout_seconds: int = Field(600, gt=0, description="Wall time one file may take before it is failed.")
+    memory_mb: int = Field(3000, gt=0, description="Address space one worker may use beyond what it starts with.")
+    passwords_path: Path | None = Field(None, description="Text file of passwords to try on encrypted files, one a line.")
+    retractions_path: Path | None = Field(
+        None, description="CSV in Retraction Watch's column layout; default: retractions.csv in the papers folder."
+    )
+
+
+class ChunkSettings(Group):
+    max_tokens: int = Field(
+        256, ge=32, description="Hard limit in word pieces, special tokens and title included; never above the model's."
+    )
+    target_tokens: int = Field(200, ge=16, description="A chunk is closed at the next sentence past this size.")
+    overlap_sentences: int = Field(1, ge=0, le=5, description="Sentences repeated from the end of the chunk before.")
+    max_chars: int = Field(4000, ge=200, description="Hard limit in characters, for text without spaces.")
+
+
+class EmbeddingSettings(Group):
+    model: str = Field(
+        "default",
+        description="default (all-MiniLM-L6-v2 from its PyPI package), hash (no model), bge-small (optional extra), "
+        "or a sentence-transformers model by name or folder.",
+    )
+    batch_size: int = Field(32, ge=1, description="Texts embedded at a time.")
+    include_title: bool = Field(True, description="Put the paper's title before each chunk's text when embedding it.")
+
+
+class IndexSettings(Group):
+    exact_up_to: int = Field(50_000, ge=0, description="Up to this many vectors the FAISS index is exact.")
+    bm25_k1: float = Field(1.2, ge=0, description="BM25 term saturation.")
+    bm25_b: float = Field(0.75, ge=0, le=1, description="BM25 length normalisation.")
+
+
+class ClusterSettings(Group):
+    min_k: int = Field(2, ge=1, description="Fewest clusters tried.")
+    max_k: int = Field(12, ge=1, description="Most clusters tried (also at most a third of the papers).")
+    seed: int = Field(13, description="Seed of k-means.")
+
+
+class CardSettings(Group):
+    summary_sentences: int = Field(3, ge=1, le=10, description="Sentences in an extractive summary.")
+
+
+class RetrievalSettings(Group):
+    mode: Literal["auto", "fts_only", "embedding_only", "hybrid"] = Field(
+        "auto", description="auto obeys the stored decision for the published corpus, hybrid when there is none."
+    )
+    rrf_k: int = Field(60, ge=1, description="Reciprocal rank fusion constant (Cormack et al. 2009).")
+    depth: int = Field(100, ge=10, description="Candidates taken from each leg before fusion.")
+    k_retrieve: int = Field(20, ge=1, description="Candidates kept for reranking.")
+    k_rerank: int = Field(8, ge=1, description="Passages kept as evidence.")
+    max_per_paper: int = Field(3, ge=1, description="Most passages one paper may bring to the evidence.")
+    shortlist_min_papers: int = Field(40, ge=1, description="Corpora with fewer papers skip the shortlist.")
+    shortlist_size: int = Field(17, ge=1, description="Papers picked from their cards.")
+    reranker: str = Field(
+        "auto",
+        description="auto (a cross-encoder if one is installed and rerank is on, else sentence similarity), off, "
+        "lexical, or a cross-encoder by name or folder.",
+    )
+    stance_model: str = Field("rules", description="rules, or an NLI cross-encoder by name or folder.")
+    include_retracted: bool = Field(False, description="Let retracted papers be evidence (they are marked).")
+    use_answer_cache: bool = Field(True, description="Answer a repeated question from state.duckdb.")
+
+
+class LlmSettings(Group):
+    enabled: Literal["auto", "off"] = Field("auto", description="auto uses a model when ANTHROPIC_API_KEY is set.")
+    small_model: str = Field("claude-haiku-5-5", description="Planning, pre-filtering, stances.")
+    large_model: str = Field("claude-sonnet-5-5", description="Writing and judging.")
+    timeout_seconds: float = Field(60.0, gt=0, description="Per call.")
+    max_retries: int = Field(3, ge=0, description="Per call, on 429, 5xx and broken connections.")
+    budget_usd_per_question: float = Field(0.50, ge=0, description="Hard limit; a call that could pass it is not made.")
+    budget_usd_per_ingest: float = Field(5.00, ge=0, description="Hard limit for cards and vision pages of one ingest.")
+
+
+class RunSettings(Group):
+    workers: int = Field(0, ge=0, description="Parsing processes; 0 means one a core.")
+    threads: int = Field(0, ge=0, description="Threads for bulk embedding; 0 means one a core.")
+    follow_links: bool = Field(True, description="Follow symbolic links to folders outside the papers folder.")
+    settle_seconds: float = Field(5.0, ge=0, description="The sensor waits until a file has not changed for this long.")
+    keep_generations: int = Field(5, ge=1, description="Older generations beyond these are pruned after publishing.")
+
+
+class Settings(BaseSettings):
+    """Everything a person can set; unknown fields are refused."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="RESEARCH_COPILOT_", env_nested_delimiter="__", extra="forbid", frozen=True
+    )
+
+    home: Path = Field(PROJECT_ROOT / ".copilot", description="Where stores and generations live.")
+    papers_dir: Path = Field(PROJECT_ROOT / "sample_corpus" / "papers", description="The folder of papers.")
+    parse: ParseSettings = ParseSettings()
+    chunks: ChunkSettings = ChunkSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    index: IndexSettings = IndexSettings()
+    clusters: ClusterSettings = ClusterSettings()
+    cards: CardSettings = CardSettings()
+    retrieval: RetrievalSettings = RetrievalSettings()
+    llm: LlmSettings = LlmSettings()
+    run: RunSettings = RunSettings()
+
+    def corpus_fingerprint(self) -> str:
+        """Return the digest of every setting that shapes a generation."""
+        groups = ("parse", "chunks", "embedding", "index", "clusters", "cards")
+        shaping = {name: getattr(self, name).model_dump(mode="json") for name in groups}
+        return fingerprint(shaping)
+
+
+def fingerprint(value: object) -> str:
+    """Return a 16-hex-digit digest of a JSON-able value (sha256 of its canonical JSON)."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
