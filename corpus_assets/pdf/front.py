@@ -1,4 +1,4 @@
-"""What the metadata reader gets to see of a file: its first pages in lines with their type, and what it says of itself."""
+"""What the metadata reader sees of a file: the lines of its first pages with their type, and what it says of itself."""
 
 from __future__ import annotations
 
