@@ -2,7 +2,7 @@
 
 Every field can be set as ``RESEARCH_COPILOT_<GROUP>__<FIELD>``, e.g. ``RESEARCH_COPILOT_CHUNKS__MAX_TOKENS=200``.
 The groups ``parse``, ``chunks``, ``embedding``, ``index``, ``clusters`` and ``cards`` shape a generation and enter its
-fingerprint; ``retrieval``, ``llm`` and ``run`` do not.
+fingerprint; ``retrieval``, ``llm``, ``run`` and ``gates`` do not.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ class ParseSettings(Group):
     max_pages: int = Field(5000, gt=0, description="Files with more pages are refused (never cut).")
     timeout_seconds: int = Field(600, gt=0, description="Wall time one file may take before it is failed.")
     memory_mb: int = Field(3000, gt=0, description="Address space one worker may use beyond what it starts with.")
-    passwords_path: Path | None = Field(None, description="Text file of passwords to try on encrypted files, one a line.")
+    passwords_path: Path | None = Field(
+        None, description="Text file of passwords to try on encrypted files, one a line."
+    )
     retractions_path: Path | None = Field(
         None, description="CSV in Retraction Watch's column layout; default: retractions.csv in the papers folder."
     )
@@ -90,6 +92,9 @@ class RetrievalSettings(Group):
     max_per_paper: int = Field(3, ge=1, description="Most passages one paper may bring to the evidence.")
     shortlist_min_papers: int = Field(40, ge=1, description="Corpora with fewer papers skip the shortlist.")
     shortlist_size: int = Field(17, ge=1, description="Papers picked from their cards.")
+    min_silhouette: float = Field(
+        0.05, ge=-1, le=1, description="Under this the cluster map means nothing: the shortlist is not widened by it."
+    )
     reranker: str = Field(
         "auto",
         description="auto (a cross-encoder if one is installed and rerank is on, else sentence similarity), off, "
@@ -118,6 +123,40 @@ class RunSettings(Group):
     keep_generations: int = Field(5, ge=1, description="Older generations beyond these are pruned after publishing.")
 
 
+class GateSettings(Group):
+    """Floors and budgets a candidate generation is measured against; they judge a corpus and never shape one."""
+
+    golden_path: Path | None = Field(
+        None,
+        description="Golden set of this corpus (docs/golden_set.md). Default: the sample corpus' own, which counts "
+        "only when at least half of its papers are in the corpus.",
+    )
+    k: int = Field(10, ge=1, le=100, description="Depth of recall, hit rate and nDCG in the gates.")
+    recall_floor: float = Field(0.55, ge=0, le=1, description="Least mean recall@k of the served mode.")
+    hit_rate_floor: float = Field(0.75, ge=0, le=1, description="Least share of cases with any hit within k.")
+    ndcg_floor: float = Field(0.50, ge=0, le=1, description="Least mean nDCG@k of the served mode.")
+    regression_alpha: float = Field(
+        0.05, gt=0, lt=1, description="A fall against the published generation counts at this one-sided significance."
+    )
+    max_drop: float = Field(
+        0.05, ge=0, le=1, description="A fall of mean nDCG@k beyond this fails without any test, at any sample size."
+    )
+    max_latency_ratio: float = Field(3.0, ge=1, description="Most the p95 may grow against the published generation.")
+    latency_grace_ms: float = Field(100.0, ge=0, description="A p95 below this never fails: timer noise is larger.")
+    faiss_recall_floor: float = Field(0.95, ge=0, le=1, description="Least overlap of FAISS' top 10 with exact search.")
+    max_cluster_share: float = Field(0.6, gt=0, le=1, description="Above this share of one cluster the check warns.")
+    faithfulness_floor: float = Field(
+        0.9, ge=0, le=1, description="Least mean faithfulness of answers to golden cases."
+    )
+    honesty_floor: float = Field(1.0, ge=0, le=1, description="Least share of the honesty questions answered honestly.")
+    num_answers: int = Field(6, ge=1, description="Golden cases that are asked in full for the faithfulness gate.")
+    min_gain: float = Field(
+        0.01, ge=0, le=1, description="Least nDCG@10 gain for which a slower mode is worth serving."
+    )
+    alpha: float = Field(0.05, gt=0, lt=1, description="Significance for serving another mode than fts_only (Holm).")
+    max_p95_ms: float = Field(1500.0, gt=0, description="Latency budget of the served mode, 95th percentile.")
+
+
 class Settings(BaseSettings):
     """Everything a person can set; unknown fields are refused."""
 
@@ -136,6 +175,7 @@ class Settings(BaseSettings):
     retrieval: RetrievalSettings = RetrievalSettings()
     llm: LlmSettings = LlmSettings()
     run: RunSettings = RunSettings()
+    gates: GateSettings = GateSettings()
 
     def corpus_fingerprint(self) -> str:
         """Return the digest of every setting that shapes a generation."""
