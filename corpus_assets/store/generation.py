@@ -68,7 +68,9 @@ class Generation:
         self.manifest: Manifest = read_manifest(path)
         damage = find_damage(path, self.manifest, is_deep=False)
         if damage:
-            raise StoreError(f"Generation {self.manifest.id} is damaged: {damage[0]}.", hint="Run ingest to rebuild it.")
+            raise StoreError(
+                f"Generation {self.manifest.id} is damaged: {damage[0]}.", hint="Run ingest to rebuild it."
+            )
         self.id = self.manifest.id
         self.segments: Sequence[Segment] = [
             Segment(entry.name, path / entry.fts, path / entry.vectors if entry.vectors else None)
@@ -115,7 +117,9 @@ class Generation:
                 found.update({chunk.chunk_id: chunk for chunk in segment.fts.chunks(missing)})
         absent = [chunk_id for chunk_id in chunk_ids if chunk_id not in found]
         if absent:
-            raise BadInputError(f"Generation {self.id} has no chunk {absent[0]}.", hint="It may be of another generation.")
+            raise BadInputError(
+                f"Generation {self.id} has no chunk {absent[0]}.", hint="It may be of another generation."
+            )
         return [found[chunk_id] for chunk_id in chunk_ids]
 
     def chunk(self, chunk_id: str) -> Chunk:

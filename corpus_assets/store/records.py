@@ -20,7 +20,9 @@ from corpus_assets.model import (
 
 def metadata_from(data: Mapping[str, Any]) -> PaperMetadata:
     """Read a paper's metadata."""
-    return PaperMetadata(**{**data, "authors": tuple(data.get("authors", ())), "sources": dict(data.get("sources", {}))})
+    return PaperMetadata(
+        **{**data, "authors": tuple(data.get("authors", ())), "sources": dict(data.get("sources", {}))}
+    )
 
 
 def page_from(data: Mapping[str, Any]) -> Page:

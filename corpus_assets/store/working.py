@@ -7,12 +7,21 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from corpus_assets.errors import StoreError
-from corpus_assets.model import Card, Chunk, PaperRecord, PaperStatus, ParsedPaper, SectionKind, SourceFile
+from corpus_assets.model import (
+    Card,
+    Chunk,
+    PaperMetadata,
+    PaperRecord,
+    PaperStatus,
+    ParsedPaper,
+    SectionKind,
+    SourceFile,
+)
 from corpus_assets.store import duck
-from corpus_assets.store.records import card_from, parsed_from, record_from
+from corpus_assets.store.records import card_from, metadata_from, parsed_from, record_from
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,7 +35,7 @@ CREATE TABLE IF NOT EXISTS files (path VARCHAR, size BIGINT, mtime_ns BIGINT, ct
     hashed_at_ns BIGINT, sha256 VARCHAR);
 CREATE TABLE IF NOT EXISTS docs (sha256 VARCHAR PRIMARY KEY, parse_key VARCHAR, status VARCHAR, reason VARCHAR,
     parsed VARCHAR, text_sha256 VARCHAR, num_pages INTEGER, num_expected INTEGER, num_chars BIGINT,
-    signature BLOB, seconds DOUBLE);
+    signature BLOB, seconds DOUBLE, metadata VARCHAR, flags VARCHAR, states VARCHAR);
 CREATE TABLE IF NOT EXISTS papers (paper_id VARCHAR, sha256 VARCHAR, record VARCHAR);
 CREATE TABLE IF NOT EXISTS chunk_sets (paper_id VARCHAR PRIMARY KEY, key VARCHAR, num_chunks INTEGER);
 CREATE TABLE IF NOT EXISTS chunks (chunk_id VARCHAR, paper_id VARCHAR, section VARCHAR,
@@ -70,6 +79,18 @@ class Doc:
     num_chars: int
     signature: bytes
     seconds: float
+    metadata: PaperMetadata
+    flags: tuple[str, ...]
+    states: Mapping[str, int]  # number of pages by state
+
+
+class ChunkDigest(NamedTuple):
+    """A chunk's id, a digest of all that is stored of it, and the sha256 of the text that is embedded for it."""
+
+    chunk_id: str
+    digest: str
+    embed_sha256: str
+    is_retrievable: bool
 
 
 class WorkingStore:
@@ -118,7 +139,7 @@ class WorkingStore:
         rows = self._con.execute("SELECT path, size, mtime_ns, ctime_ns, sha256, hashed_at_ns FROM files").fetchall()
         return {row[0]: (row[1], row[2], row[3], row[4], row[5]) for row in rows}
 
-    def replace_files(self, files: Sequence[SourceFile], hashed_at_ns: int) -> None:
+    def replace_files(self, files: Sequence[SourceFile], hashed_at_ns: Mapping[str, int]) -> None:
         """Make ``files`` the known state of the folder and drop documents no file has any more."""
         with self._transaction():
             self._con.execute("DELETE FROM files")
@@ -132,7 +153,7 @@ class WorkingStore:
                     "hashed_at_ns": "BIGINT",
                     "sha256": "VARCHAR",
                 },
-                [(f.path, f.size, f.mtime_ns, f.ctime_ns, hashed_at_ns, f.sha256) for f in files],
+                [(f.path, f.size, f.mtime_ns, f.ctime_ns, hashed_at_ns[f.path], f.sha256) for f in files],
             )
             self._con.execute("DELETE FROM docs WHERE sha256 NOT IN (SELECT sha256 FROM files)")
 
@@ -140,14 +161,14 @@ class WorkingStore:
         """Return every stored document by sha256."""
         rows = self._con.execute(
             "SELECT sha256, parse_key, status, reason, text_sha256, num_pages, num_expected, num_chars, signature, "
-            "seconds FROM docs"
+            "seconds, metadata, flags, states FROM docs"
         ).fetchall()
-        return {row[0]: Doc(row[0], row[1], PaperStatus(row[2]), *row[3:8], bytes(row[8] or b""), row[9]) for row in rows}
+        return {row[0]: _doc_from(row) for row in rows}
 
     def put_doc(self, doc: Doc, parsed: ParsedPaper | None) -> None:
         """Store what became of one document."""
         self._con.execute(
-            "INSERT OR REPLACE INTO docs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO docs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 doc.sha256,
                 doc.parse_key,
@@ -160,6 +181,9 @@ class WorkingStore:
                 doc.num_chars,
                 doc.signature,
                 doc.seconds,
+                duck.to_json(doc.metadata),
+                duck.to_json(doc.flags),
+                duck.to_json(doc.states),
             ],
         )
 
@@ -217,11 +241,13 @@ class WorkingStore:
                 fields = dict(zip(CHUNK_COLUMNS, row, strict=False))
                 yield Chunk(**{**fields, "section_kind": SectionKind(fields["section_kind"])}), row[-1]
 
-    def chunk_digest_rows(self) -> list[tuple[str, str, str, bool]]:
-        """Return (chunk id, text sha256, embedded text's sha256, retrievable) in order of chunk id."""
-        return self._con.execute(
-            "SELECT chunk_id, text_sha256, embed_sha256, is_retrievable FROM chunks ORDER BY chunk_id"
+    def chunk_digest_rows(self) -> list[ChunkDigest]:
+        """Return what identifies each chunk's content, in order of chunk id."""
+        rows = self._con.execute(
+            "SELECT chunk_id, sha256(concat_ws('|', text_sha256, char_start, char_end, page_start, page_end, section_title, "
+            "section_kind, is_retrievable)), embed_sha256, is_retrievable FROM chunks ORDER BY chunk_id"
         ).fetchall()
+        return [ChunkDigest(*row) for row in rows]
 
     def num_chunks(self) -> int:
         """Return how many chunks the corpus has."""
@@ -307,6 +333,24 @@ class WorkingStore:
 
     def _transaction(self) -> _Transaction:
         return _Transaction(self)
+
+
+def _doc_from(row: Sequence[Any]) -> Doc:
+    return Doc(
+        sha256=row[0],
+        parse_key=row[1],
+        status=PaperStatus(row[2]),
+        reason=row[3],
+        text_sha256=row[4],
+        num_pages=row[5],
+        num_expected=row[6],
+        num_chars=row[7],
+        signature=bytes(row[8] or b""),
+        seconds=row[9],
+        metadata=metadata_from(json.loads(row[10])),
+        flags=tuple(json.loads(row[11])),
+        states=json.loads(row[12]),
+    )
 
 
 class _Transaction:

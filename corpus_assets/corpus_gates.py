@@ -1,0 +1,143 @@
+"""The gates every corpus must pass, whatever is asked of it: nothing lost, nothing crossed, nothing damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from corpus_assets.gates import Gate, GateContext, GateResult
+from corpus_assets.model import Page, PageState, PaperRecord
+from corpus_assets.store.generation import Generation
+from corpus_assets.store.manifest import find_damage
+
+_SHOWN = 5
+
+
+def corpus_gates() -> list[Gate]:
+    """Return the blocking gates of the corpus itself, in the order they are run."""
+    return [
+        Gate("generation_files", "ERROR", check_generation_files),
+        Gate("page_completeness", "ERROR", check_page_completeness),
+        Gate("papers_have_chunks", "ERROR", check_papers_have_chunks),
+        Gate("index_agreement", "ERROR", check_index_agreement),
+        Gate("faiss_recall", "ERROR", check_faiss_recall),
+    ]
+
+
+def check_generation_files(context: GateContext) -> GateResult:
+    """Every file of the candidate is there and matches its checksum."""
+    damage = find_damage(context.candidate.path, context.candidate.manifest)
+    num_files = len(context.candidate.manifest.files())
+    return _counted("generation_files", num_files - len(damage), num_files, damage)
+
+
+def check_page_completeness(context: GateContext) -> GateResult:
+    """Every page of every served paper is in the ledger exactly once, in one state, with its text where it says."""
+    served = _served(context.candidate)
+    problems = []
+    for record in served:
+        reason = find_page_gap(record, context.candidate.pages(record.paper_id))
+        if reason:
+            problems.append(f"{record.paper_id} ({record.path}): {reason}")
+    return _counted("page_completeness", len(served) - len(problems), len(served), problems)
+
+
+def find_page_gap(record: PaperRecord, pages: Sequence[Page]) -> str:
+    """Return what is wrong with a paper's page ledger, empty when every expected page is accounted for."""
+    numbers = [page.number for page in pages]
+    if numbers != list(range(1, len(pages) + 1)):
+        return "page numbers are not 1 to n"
+    if len(pages) != record.num_pages_expected:
+        return f"{len(pages)} of {record.num_pages_expected} pages are accounted for"
+    end = 0
+    for page in pages:
+        if page.state is PageState.UNREADABLE and not page.reason:
+            return f"page {page.number} is unreadable without a reason"
+        if page.state in {PageState.BLANK, PageState.UNREADABLE} and page.num_chars:
+            return f"page {page.number} is {page.state.value} and yet has text"
+        if page.num_chars and page.char_start < end:
+            return f"page {page.number} overlaps the page before"
+        end = max(end, page.char_end)
+    return ""
+
+
+def check_papers_have_chunks(context: GateContext) -> GateResult:
+    """No served paper has zero retrievable chunks, and its chunks reach every page that has text."""
+    served = _served(context.candidate)
+    problems = []
+    for record in served:
+        chunks = context.candidate.chunks_of(record.paper_id)
+        if not any(chunk.is_retrievable for chunk in chunks):
+            problems.append(f"{record.paper_id} ({record.path}) has no retrievable chunk")
+            continue
+        covered = {number for chunk in chunks for number in range(chunk.page_start, chunk.page_end + 1)}
+        text = context.candidate.text(record.paper_id)
+        lost = [
+            page.number
+            for page in context.candidate.pages(record.paper_id)
+            if text[page.char_start : page.char_end].strip() and page.number not in covered
+        ]
+        if lost:
+            problems.append(f"{record.paper_id} ({record.path}): no chunk covers page {lost[0]}")
+    return _counted("papers_have_chunks", len(served) - len(problems), len(served), problems)
+
+
+def check_index_agreement(context: GateContext) -> GateResult:
+    """Full text and vectors hold exactly the retrievable chunks, under the ids and the texts the papers have."""
+    from corpus_assets.vectors import vector_id
+
+    candidate = context.candidate
+    problems = []
+    num_chunks = num_agreeing = 0
+    texts = {record.paper_id: candidate.text(record.paper_id) for record in _served(candidate)}
+    for segment in candidate.segments:
+        vectors = segment.vectors
+        stored = {int(number) for number in vectors.ids()} if vectors is not None else set()
+        wanted = set()
+        for chunk in segment.fts.all_chunks():
+            num_chunks += 1
+            if texts.get(chunk.paper_id, "")[chunk.char_start : chunk.char_end] != chunk.text:
+                problems.append(f"chunk {chunk.chunk_id} is not what its paper's text has at its place")
+            else:
+                num_agreeing += 1
+            if chunk.is_retrievable:
+                wanted.add(vector_id(chunk.chunk_id))
+        if vectors is not None and stored != wanted:
+            problems.append(
+                f"{segment.name}: {len(wanted - stored)} chunks have no vector, {len(stored - wanted)} vectors no chunk"
+            )
+        indexed = segment.fts.num_indexed()
+        if indexed != num_chunks and len(candidate.segments) == 1:
+            problems.append(f"{segment.name}: {indexed} chunks in the full-text index, {num_chunks} stored")
+    if num_chunks != candidate.manifest.num_chunks:
+        problems.append(f"{num_chunks} chunks stored, the manifest says {candidate.manifest.num_chunks}")
+    result = _counted("index_agreement", num_agreeing, max(num_chunks, 1), problems)
+    return result
+
+
+def check_faiss_recall(context: GateContext) -> GateResult:
+    """Recall at 10 of the vector index against exact search, as measured when it was built."""
+    artifact = context.candidate.manifest.artifacts["vectors"]
+    value = float(artifact.stats["recall_at_10"])
+    floor = 0.99
+    return GateResult(
+        "faiss_recall",
+        value,
+        floor,
+        value >= floor,
+        num_cases=context.candidate.manifest.num_vectors,
+        detail=f"{artifact.stats['kind']} index, recall at 10 against exact search {value:.4f}",
+    )
+
+
+def _served(candidate: Generation) -> list[PaperRecord]:
+    return [record for record in candidate.papers.values() if record.is_served]
+
+
+def _counted(name: str, num_good: int, num_all: int, problems: Sequence[str]) -> GateResult:
+    value = num_good / num_all if num_all else 0.0
+    passed = not problems and num_all > 0
+    shown = "; ".join(problems[:_SHOWN]) + (f"; and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else "")
+    detail = shown or (f"{num_good} of {num_all}" if num_all else "the candidate is empty")
+    return GateResult(
+        name, value, 1.0, passed, num_cases=num_all, detail=detail, extra={"problems": list(problems[:50])}
+    )

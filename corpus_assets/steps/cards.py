@@ -1,0 +1,93 @@
+"""Write the cards of papers whose text changed, embed them, put them into the candidate and seal it."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from corpus_assets.cards import CARDS_VERSION, card_text, write_card
+from corpus_assets.embedding.protocol import Embedder
+from corpus_assets.model import Card
+from corpus_assets.settings import Settings, fingerprint
+from corpus_assets.steps.candidate import ensure_papers, open_candidate, seal_candidate, served_papers
+from corpus_assets.steps.chunks import text_key
+from corpus_assets.steps.report import Progress, StepReport, no_progress
+from corpus_assets.store.duck import to_json
+from corpus_assets.store.generation import CARD_VECTORS_FILE, CARDS_FILE, CLUSTERS_FILE, read_clusters
+from corpus_assets.store.working import WorkingStore
+
+
+def build_cards(
+    store: WorkingStore, settings: Settings, embedder: Embedder, *, progress: Progress = no_progress
+) -> StepReport:
+    """Bring the cards up to date and complete the candidate; every other artifact must be there already."""
+    started = time.monotonic()
+    candidate = open_candidate(store, settings, embedder)
+    written = _write_cards(store, settings, progress)
+    clusters = read_clusters(candidate.path / CLUSTERS_FILE)
+    cards = {}
+    for paper_id, (_, card) in store.cards().items():
+        number = clusters.assignments.get(paper_id, -1)
+        cards[paper_id] = replace(card, cluster=number, cluster_label=clusters.labels.get(number, ""))
+    keys = {paper_id: text_key(card_text(card)) for paper_id, card in cards.items()}
+    inputs = fingerprint([CARDS_VERSION, embedder.fingerprint, [to_json(card) for card in cards.values()]])
+
+    def build(folder: Path) -> tuple[list[str], dict[str, int]]:
+        import numpy as np
+
+        missing = store.missing_embeddings(embedder.fingerprint, list(keys.values()))
+        texts = {keys[paper_id]: card_text(card) for paper_id, card in cards.items() if keys[paper_id] in missing}
+        if texts:
+            store.put_embeddings(embedder.fingerprint, list(texts), embedder.embed_documents(list(texts.values())))
+        vectors = store.embeddings(embedder.fingerprint, list(keys.values()), embedder.dimension)
+        rows = [json.loads(to_json(card)) for card in cards.values()]
+        (folder / CARDS_FILE).write_text(json.dumps(rows, indent=1, ensure_ascii=False), "utf-8")
+        np.save(folder / CARD_VECTORS_FILE, vectors)
+        return [CARDS_FILE, CARD_VECTORS_FILE], {"num_cards": len(rows)}
+
+    _, origin = candidate.ensure("cards", inputs, build)
+    ensure_papers(store, candidate)
+    seal_candidate(store, settings, embedder, candidate)
+    used = [row.embed_sha256 for row in store.chunk_digest_rows() if row.is_retrievable] + list(keys.values())
+    num_dropped = store.drop_unused_embeddings(used)
+    counts = {
+        "num_cards": len(cards),
+        "num_written": written,
+        "num_built": int(origin == "built"),
+        "num_vectors_dropped": num_dropped,
+        "seconds": round(time.monotonic() - started, 3),
+    }
+    return StepReport("summary_cards", counts, inputs, _sample(cards, inputs))
+
+
+def _write_cards(store: WorkingStore, settings: Settings, progress: Progress) -> int:
+    have = store.cards()
+    served = served_papers(store)
+    shaping = settings.cards.model_dump(mode="json")
+    keys = {
+        paper_id: fingerprint([CARDS_VERSION, record.text_sha256, to_json(record.metadata), shaping])
+        for paper_id, record in served.items()
+    }
+    stale = [paper_id for paper_id in served if have.get(paper_id, ("",))[0] != keys[paper_id]]
+    for done, paper_id in enumerate(stale, start=1):
+        record = served[paper_id]
+        parsed = store.parsed(record.doc_sha256)
+        assert parsed is not None, f"{paper_id} is served without a text"
+        store.put_card(keys[paper_id], write_card(paper_id, record.metadata, parsed, settings.cards))
+        progress("summary_cards", done, len(stale), paper_id)
+    return len(stale)
+
+
+def _sample(cards: Mapping[str, Card], seed: str) -> dict[str, str]:
+    if not cards:
+        return {}
+    card = cards[random.Random(seed).choice(sorted(cards))]
+    parts = [f"**{card.title or card.paper_id}** ({card.writer})", card.summary]
+    parts += [f"*Method.* {card.method}"] if card.method else []
+    parts += [f"*Findings.* {' '.join(card.findings)}"] if card.findings else []
+    parts += [f"*Limitations.* {' '.join(card.limitations)}"] if card.limitations else []
+    return {"sample_card": "\n\n".join(parts)}

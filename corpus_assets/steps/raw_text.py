@@ -1,0 +1,267 @@
+"""From the folder to papers: find files, hash them, read what is new or changed, give identities."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import time
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from corpus_assets.errors import BadInputError
+from corpus_assets.folder import FolderScan, hash_files, plan_increment, renames, scan_folder
+from corpus_assets.identity import IdentityInput, assign_identities, compute_signature
+from corpus_assets.manifest import Manifest, read_manifest
+from corpus_assets.model import Increment, PageState, PaperMetadata, PaperRecord, PaperStatus, SourceFile
+from corpus_assets.paths import escape_path
+from corpus_assets.pdf.worker import ParseOutcome, parse_files
+from corpus_assets.retractions import RetractionTable, classify_title, read_retractions
+from corpus_assets.settings import Settings, fingerprint
+from corpus_assets.steps.report import Problem, Progress, StepReport, no_progress
+from corpus_assets.store.working import Doc, WorkingStore
+
+RETRACTIONS_NAME = "retractions.csv"
+
+
+@dataclass(frozen=True)
+class _Folder:
+    """What the folder holds now and what changed since the last ingest."""
+
+    files: list[SourceFile]
+    scan: FolderScan
+    increment: Increment
+    num_renamed: int
+    manifest: Manifest
+    hashed_at_ns: Mapping[str, int]
+
+
+def read_folder(
+    store: WorkingStore,
+    settings: Settings,
+    folder: Path,
+    *,
+    full: bool = False,
+    only_papers: Collection[str] = (),
+    progress: Progress = no_progress,
+) -> StepReport:
+    """Bring the store's documents and papers up to date with the folder.
+
+    Files are read again when their bytes, their manifest row or the parse settings changed, when their last reading
+    failed for a transient reason, with ``full``, or when their paper is named in ``only_papers`` (then no other file is
+    looked at). Raises ``BadInputError`` for a folder that does not exist or holds no paper, or an unknown paper id.
+    """
+    from corpus_assets.pdf.reader import PARSER_VERSION
+
+    started = time.monotonic()
+    found = _look(store, settings, folder, only_papers)
+    keys = {file.path: _parse_key(PARSER_VERSION, settings, found.manifest, file) for file in found.files}
+    docs = store.docs()
+    forced = _paths_of(store, only_papers)
+    wanted: dict[str, SourceFile] = {}
+    for file in found.files:
+        doc = docs.get(file.sha256)
+        is_stale = doc is None or doc.parse_key != keys[file.path] or doc.status is PaperStatus.FAILED
+        if (full or is_stale) if not only_papers else file.path in forced:
+            wanted.setdefault(file.sha256, file)
+    _parse(store, settings, found.manifest, list(wanted.values()), keys, progress)
+    if found.increment.removed or found.increment.changed:
+        store.set_meta("needs_compacting", True)  # no byte of what went may stay in the file
+    store.replace_files(found.files, found.hashed_at_ns)
+    store.set_meta("papers_dir", escape_path(str(folder.resolve())))
+    retractions = _retractions(settings, folder)
+    records = _records(store, found, retractions)
+    store.replace_papers(records)
+    problems = _problems(found, records)
+    store.set_meta("problems", [vars(problem) for problem in problems])
+    return _report(store, found, records, problems, len(wanted), time.monotonic() - started)
+
+
+def _look(store: WorkingStore, settings: Settings, folder: Path, only_papers: Collection[str]) -> _Folder:
+    scan = scan_folder(folder, settings)
+    known = store.known_files()
+    if not scan.files:
+        raise BadInputError(
+            f"The papers folder {escape_path(str(folder))} holds no papers (.pdf, .txt, .md).",
+            hint="Name a folder with papers; what was ingested before is untouched.",
+        )
+    hashes = hash_files(scan.files, known)
+    scan = replace(scan, unreadable=[*scan.unreadable, *hashes.unreadable])
+    known_shas = {path: row[3] for path, row in known.items()}
+    increment = plan_increment(hashes.files, known_shas, scan.unreadable)
+    files = hashes.files
+    if only_papers:  # everything else stays as the store has it
+        paths = _paths_of(store, only_papers)
+        files = [
+            file if file.path in paths else replace(file, sha256=known_shas[file.path], ctime_ns=0)
+            for file in files
+            if file.path in paths or file.path in known_shas
+        ]
+        increment = Increment(unchanged=tuple(file.path for file in files))
+    num_renamed = sum(1 for _ in renames(increment, files, known_shas))
+    hashed_at_ns = {path: record.hashed_at_ns for path, record in hashes.records.items()}
+    return _Folder(files, scan, increment, num_renamed, read_manifest(folder, files), hashed_at_ns)
+
+
+def _paths_of(store: WorkingStore, only_papers: Collection[str]) -> set[str]:
+    if not only_papers:
+        return set()
+    papers = store.papers()
+    unknown = [paper_id for paper_id in only_papers if paper_id not in papers]
+    if unknown:
+        raise BadInputError(f"No paper {unknown[0]} in this corpus.", hint="See `research-copilot papers list`.")
+    return {path for paper_id in only_papers for path in (papers[paper_id].path, *papers[paper_id].also_at)}
+
+
+def _parse_key(version: str, settings: Settings, manifest: Manifest, file: SourceFile) -> str:
+    row = manifest.get(file.path)
+    shaping = settings.parse.model_dump(mode="json", exclude={"retractions_path"})
+    return fingerprint([version, shaping, row.fingerprint() if row else ""])
+
+
+def _parse(
+    store: WorkingStore,
+    settings: Settings,
+    manifest: Manifest,
+    files: Sequence[SourceFile],
+    keys: Mapping[str, str],
+    progress: Progress,
+) -> None:
+    """Read files in worker processes; each outcome is stored as it arrives, so a killed run keeps what it had."""
+    total = len(files)
+    progress("raw_text", 0, total, "")
+    for done, outcome in enumerate(parse_files(files, manifest, settings), start=1):
+        store.put_doc(_doc(outcome, keys[outcome.path]), outcome.parsed)
+        note = "" if outcome.status is PaperStatus.READY else f" ({outcome.status.value}: {outcome.reason})"
+        progress("raw_text", done, total, f"{outcome.path}{note}")
+
+
+def _doc(outcome: ParseOutcome, parse_key: str) -> Doc:
+    parsed = outcome.parsed
+    text = parsed.text if parsed else ""
+    return Doc(
+        sha256=outcome.sha256,
+        parse_key=parse_key,
+        status=outcome.status,
+        reason=outcome.reason,
+        text_sha256=hashlib.sha256(text.encode("utf-8")).hexdigest() if parsed else "",
+        num_pages=len(parsed.pages) if parsed else 0,
+        num_expected=parsed.num_pages_expected if parsed else 0,
+        num_chars=len(text),
+        signature=compute_signature(text) if parsed else b"",
+        seconds=outcome.seconds,
+        metadata=parsed.metadata if parsed else PaperMetadata(),
+        flags=parsed.flags if parsed else (),
+        states=Counter(page.state.value for page in parsed.pages) if parsed else {},
+    )
+
+
+def _retractions(settings: Settings, folder: Path) -> RetractionTable | None:
+    path = settings.parse.retractions_path or folder / RETRACTIONS_NAME
+    return read_retractions(path) if settings.parse.retractions_path or path.exists() else None
+
+
+def _records(store: WorkingStore, found: _Folder, retractions: RetractionTable | None) -> list[PaperRecord]:
+    """Return one record a paper and one a file that is none, from the stored documents; deterministic in any order."""
+    docs = store.docs()
+    inputs = [
+        IdentityInput(
+            sha256=file.sha256,
+            path=file.path,
+            metadata=docs[file.sha256].metadata,
+            text_sha256=docs[file.sha256].text_sha256,
+            signature=docs[file.sha256].signature,
+            num_pages=docs[file.sha256].num_pages,
+            num_chars=docs[file.sha256].num_chars,
+            status=docs[file.sha256].status,
+        )
+        for file in found.files
+    ]
+    identities = assign_identities(inputs, found.manifest)
+    records: dict[str, PaperRecord] = {}
+    for file in found.files:
+        identity = identities[file.path]
+        if identity.paper_id in records:
+            continue  # the same bytes under another name: listed in also_at
+        doc = docs[file.sha256]
+        records[identity.paper_id] = PaperRecord(
+            paper_id=identity.paper_id,
+            status=identity.status,
+            path=file.path,
+            doc_sha256=file.sha256,
+            metadata=docs[file.sha256].metadata,
+            reason=identity.reason or doc.reason,
+            num_pages=doc.num_pages,
+            num_pages_expected=doc.num_expected,
+            text_sha256=doc.text_sha256,
+            flags=doc.flags,
+            version_of=identity.version_of,
+            relation=identity.relation,
+            retraction=_retraction(doc.metadata, retractions),
+            also_at=identity.also_at,
+        )
+    return sorted(records.values(), key=lambda record: record.paper_id)
+
+
+def _retraction(metadata: PaperMetadata, table: RetractionTable | None) -> str:
+    notice = table.lookup(metadata.doi) if table and metadata.doi else None
+    return notice.nature if notice else classify_title(metadata.title)
+
+
+def _problems(found: _Folder, records: Sequence[PaperRecord]) -> list[Problem]:
+    not_served = [Problem(r.path, r.status.value, r.reason) for r in records if r.status is not PaperStatus.READY]
+    left_out = [Problem(s.path, "unreadable", s.reason) for s in found.scan.unreadable]
+    left_out += [Problem(s.path, "skipped", s.reason) for s in found.scan.skipped]
+    rows = [Problem(f"manifest.csv line {p.line}", "manifest", p.reason) for p in found.manifest.problems]
+    return [*not_served, *left_out, *rows]
+
+
+def _report(
+    store: WorkingStore,
+    found: _Folder,
+    records: Sequence[PaperRecord],
+    problems: Sequence[Problem],
+    num_parsed: int,
+    seconds: float,
+) -> StepReport:
+    by_status = Counter(record.status for record in records)
+    served = [record for record in records if record.is_served]
+    docs = store.docs()
+    states: Counter[str] = Counter()
+    for record in served:
+        states.update(docs[record.doc_sha256].states)
+    counts: dict[str, int | float] = {
+        "num_files": len(found.files),
+        "num_papers": len(served),
+        "num_new": len(found.increment.new),
+        "num_changed": len(found.increment.changed),
+        "num_removed": len(found.increment.removed),
+        "num_renamed": found.num_renamed,
+        "num_unchanged": len(found.increment.unchanged),
+        "num_parsed": num_parsed,
+        "num_failed": by_status[PaperStatus.FAILED] + by_status[PaperStatus.REFUSED] + len(found.scan.unreadable),
+        "num_partial": by_status[PaperStatus.PARTIAL],
+        "num_duplicates": sum(len(r.also_at) for r in records) + by_status[PaperStatus.DUPLICATE],
+        "num_superseded": by_status[PaperStatus.SUPERSEDED],
+        "num_pages": sum(states.values()),
+        **{f"num_pages_{state.value}": states[state.value] for state in PageState},
+        "seconds": round(seconds, 3),
+    }
+    version = fingerprint([[r.paper_id, r.status.value, r.doc_sha256, r.text_sha256, r.path] for r in records])
+    return StepReport("raw_text", counts, version, _samples(store, served, version), tuple(problems))
+
+
+def _samples(store: WorkingStore, served: Sequence[PaperRecord], seed: str) -> dict[str, str]:
+    if not served:
+        return {}
+    record = random.Random(seed).choice(served)
+    parsed = store.parsed(record.doc_sha256)
+    if parsed is None or not parsed.pages:
+        return {}
+    pages = {"first_page": parsed.pages[0], "last_page": parsed.pages[-1]}
+    samples = {"sample_paper": f"{record.paper_id} ({record.path})"}
+    for name, page in pages.items():
+        text = parsed.text[page.char_start : page.char_end]
+        samples[name] = f"page {page.number}, {page.state.value}, quality {page.quality:.2f}\n\n{text[:1500]}"
+    return samples
