@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -46,7 +46,10 @@ class GateContext:
 
 @dataclass(frozen=True)
 class Gate:
-    """A named judgment of a candidate. ``ERROR`` gates stop publishing, ``WARN`` gates inform."""
+    """A named judgment of a candidate. ``ERROR`` gates stop publishing, ``WARN`` gates inform.
+
+    A verdict of an ``ERROR`` gate may itself be a ``WARN``: "no golden set, not measured" informs and stops nothing.
+    """
 
     name: str
     severity: Severity
@@ -79,7 +82,9 @@ def run_gates(gates: Sequence[Gate], context: GateContext, *, rerun: bool = Fals
         if known is not None and known.fingerprint == digest:
             results.append(known)
             continue
-        result = GateResult(**{**gate.run(context).__dict__, "fingerprint": digest, "severity": gate.severity})
+        judged = gate.run(context)
+        severity = judged.severity if gate.severity == "ERROR" else "WARN"
+        result = replace(judged, fingerprint=digest, severity=severity)
         results.append(result)
         fresh.append(result)
     if fresh:
