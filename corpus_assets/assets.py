@@ -1,6 +1,6 @@
 """The corpus as Dagster assets: settings and store from the resource, one step, one log line, numbers for the UI."""
 
-from __future__ import annotations
+# No `from __future__ import annotations` here: Dagster reads an asset's config class from its annotation itself.
 
 import base64
 from collections.abc import Callable, Sequence

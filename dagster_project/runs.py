@@ -1,0 +1,72 @@
+"""Run one of the project's jobs in this process, in the history that the Dagster UI shows."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+from dagster._core.errors import DagsterExecutionInterruptedError
+
+from corpus_assets.errors import CopilotError, GateFailedError
+from dagster_project.instance import open_instance
+from dagster_project.resources import PROCESS_TAG, ProgressCallback, process_mark, show_progress
+
+if TYPE_CHECKING:
+    from corpus_assets.settings import Settings
+
+LOCATION_NAME = "research_copilot"  # as in workspace.yaml and pyproject.toml
+REPOSITORY_TAG = ".dagster/repository"  # what the UI finds a job's runs by
+
+
+def run_job(
+    job_name: str,
+    settings: Settings,
+    *,
+    run_config: Mapping[str, Any],
+    progress: ProgressCallback | None = None,
+    is_debug: bool = False,
+    is_persistent: bool = True,
+) -> dg.ExecuteInProcessResult:
+    """Run a job to its end and return its result.
+
+    Raises the ``CopilotError`` that ended the run, ``GateFailedError`` when a blocking check did, or whatever else a
+    step raised. The history has the run in every case.
+    """
+    from dagster_project.definitions import defs
+
+    job = defs.resolve_job_def(job_name)
+    level = "DEBUG" if is_debug else "CRITICAL"
+    config = {**run_config, "loggers": {"console": {"config": {"log_level": level}}}}
+    tags = {REPOSITORY_TAG: f"__repository__@{LOCATION_NAME}", PROCESS_TAG: process_mark()}
+    with warnings.catch_warnings(), open_instance(settings, is_persistent=is_persistent) as instance:
+        warnings.simplefilter("ignore", dg.BetaWarning)
+        logging.getLogger("dagster").setLevel(level)
+        try:
+            with show_progress(progress):
+                return job.execute_in_process(run_config=config, instance=instance, tags=tags, raise_on_error=True)
+        except DagsterExecutionInterruptedError:
+            raise KeyboardInterrupt from None
+        except dg.DagsterError as error:
+            raise find_cause(error) or error from error
+        except dg.Failure as error:
+            raise find_cause(error) or error from error
+
+
+def find_cause(error: BaseException) -> CopilotError | None:
+    """Return our own error behind one of Dagster's, or a ``GateFailedError`` for a blocking check that failed."""
+    for cause in _chain(error):
+        if isinstance(cause, CopilotError):
+            return cause
+        if type(cause).__name__ == "DagsterAssetCheckFailedError":
+            return GateFailedError(str(cause).strip(), hint="The corpus published before still answers.")
+    return None
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    current: BaseException | None = error
+    while current is not None:
+        yield current
+        current = current.__cause__ or current.__context__
