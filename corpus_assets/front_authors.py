@@ -28,7 +28,36 @@ _NO_NAME = re.compile(
     re.IGNORECASE,
 )
 _PARTICLES = frozenset(
-    ["de", "da", "do", "dos", "das", "del", "della", "di", "du", "van", "von", "der", "den", "ter", "ten", "la", "le", "el", "al", "bin", "ibn", "y", "e", "af", "av", "zu", "zur", "st"]
+    {
+        "de",
+        "da",
+        "do",
+        "dos",
+        "das",
+        "del",
+        "della",
+        "di",
+        "du",
+        "van",
+        "von",
+        "der",
+        "den",
+        "ter",
+        "ten",
+        "la",
+        "le",
+        "el",
+        "al",
+        "bin",
+        "ibn",
+        "y",
+        "e",
+        "af",
+        "av",
+        "zu",
+        "zur",
+        "st",
+    }
 )
 _MARKS = re.compile(r"[¹²³⁴⁵⁶⁷⁸⁹⁰⁺⁻*∗†‡§¶‖⋆☆☯#♯✉⊥◦○•∥⃝]+|(?<=[^\W\d_])[\d](?:\s*,\s*\d+)*|\b\d+\b|\(\d+\)|\[\d+\]")
 _XMP_CREATORS = re.compile(r"<dc:creator\b[^>]*>(.*?)</dc:creator>", re.DOTALL)

@@ -19,7 +19,8 @@ _DOI_LABEL = re.compile(
 )
 _ANOTHERS = re.compile(
     r"\b(?:comment(?:s|ary)? (?:on|to)|reply to|response to|erratum (?:to|for)|correct(?:ion|s) (?:to|of|for)?"
-    r"|corrigendum (?:to|for)|retract(?:ion|s) of|see also|replication of|reproduction of|original (?:article|paper|publication)|supplement(?:s|ary)? to"
+    r"|corrigendum (?:to|for)|retract(?:ion|s) of|see also|replication of|reproduction of"
+    r"|original (?:article|paper|publication)|supplement(?:s|ary)? to"
     r"|(?:data|code|dataset|software|materials?|figshare|zenodo|dryad|archive|repository)\b.{0,60}"
     r"(?:available|at|from|doi|deposited)|available (?:at|from)|cited|in:|et al\.?,? \(?\d{4})",
     re.IGNORECASE,

@@ -1,0 +1,445 @@
+"""Which files are one paper, what each paper's id is, and which of its forms is served.
+
+Hiding a paper is worse than showing it twice, so files are only taken together on strong evidence:
+
+- the same bytes, or the same text: duplicates;
+- at least 95 % of one's word shingles in the other, and nothing printed that says otherwise: near duplicates, of which
+  the more complete is served;
+- the same arXiv id or DOI and related text; or the same title, the same authors and related text: versions, of which
+  the published one, else the newest, is served.
+
+Never on a title alone. A supplement, an erratum, a comment and a retraction notice are papers of their own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from corpus_assets.front_title import fold_title
+from corpus_assets.manifest import ManifestRow
+from corpus_assets.model import SERVED_STATUSES, PaperMetadata, PaperStatus
+from corpus_assets.similarity import Signature, candidate_pairs, compute_signature, containment, read_signature
+
+__all__ = ["Identity", "IdentityInput", "assign_identities", "compute_signature", "make_slug"]
+
+# Hiding a near duplicate loses at most one shingle in twenty: a page's furniture, not a result. Two papers written
+# from one template share far less: what they found differs.
+NEAR_DUPLICATE_CONTAINMENT = 0.95
+NEAR_DUPLICATE_MIN_SHINGLES = 100  # a shorter text (a poster, an abstract) is no evidence of anything
+NEAR_DUPLICATE_MIN_SIZE_RATIO = 0.4  # a paper inside a whole proceedings volume is not a copy of the volume
+VERSION_CONTAINMENT = 0.25  # a preprint and its paper share this much after review; a talk's abstract does not
+SAME_ID_CONTAINMENT = 0.10  # with the same DOI or arXiv id on both; guards against an id read wrongly
+UNKNOWN_AUTHORS_CONTAINMENT = 0.60  # the same title, but one side without authors
+MIN_COMMON_AUTHORS = 0.5  # share of the shorter author list, by family name
+MAX_SLUG_CHARS = 80
+
+_PREPRINT_DOI = re.compile(
+    r"10\.(?:48550/arxiv|1101/(?:\d{4}\.\d\d\.\d\d|\d{6})|21203/rs|20944/preprints|3123[0-9]|31219|26434|2139/ssrn|36227"
+    r"|7287/|22541|31222|35542|51094|21428)",
+    re.IGNORECASE,
+)
+_NOTICE = re.compile(
+    r"^\W*(?:retract(?:ed|ion)|withdrawn|withdrawal|erratum|errata|correct(?:ion|ed)|corrigend\w+|expression of concern"
+    r"|comment(?:s|ary)? (?:on|to)|reply (?:to|on)|response to|author'?s? (?:reply|response|correction)|addendum)\b",
+    re.IGNORECASE,
+)
+_SUPPLEMENT_TITLE = re.compile(
+    r"\b(?:supplement(?:ary|al)?\s+(?:material|information|data|methods?|appendix|file|text|online|note)s?"
+    r"|supporting information|online (?:appendix|supplement)|electronic supplement\w*|web appendix"
+    r"|additional file \d+)\b[\s:.\-–—]*(?:for|to|of|from)?\b",
+    re.IGNORECASE,
+)
+_SUPPLEMENT_NAME = re.compile(
+    r"(?:^|[\W_])(?:supp(?:l|lement(?:ary|al)?)?(?:info)?|supporting(?:info\w*)?|si|esm|sm|appendix|moesm\d+|additional[\W_]?file)"
+    r"(?:[\W_]*(?:information|material|data|online|file|text)s?)?[\W_]*\d*$",
+    re.IGNORECASE,
+)
+_PART = re.compile(r"\b(?:part|volume|vol|chapter|paper|no|number)?\s*(?:\d+|[ivx]+)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class IdentityInput:
+    """What is known of one file. ``status`` is the reader's; files that are no papers pass through with an id.
+
+    ``signature`` is ``compute_signature`` of the text; empty for files without text.
+    """
+
+    path: str
+    sha256: str
+    metadata: PaperMetadata = field(default_factory=PaperMetadata)
+    text_sha256: str = ""
+    signature: bytes = b""
+    num_pages: int = 0
+    num_chars: int = 0
+    status: PaperStatus = PaperStatus.READY
+    manifest_row: ManifestRow | None = None
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who a file is. ``reason`` is empty where the reader's own reason stands.
+
+    ``version_of`` is the paper that is served instead (relations duplicate, near_duplicate, version) or that this one
+    belongs to (supplement). ``also_at`` lists, on the file that stands for them, the other paths with the same bytes.
+    """
+
+    paper_id: str
+    status: PaperStatus
+    reason: str = ""
+    version_of: str = ""
+    relation: str = ""
+    also_at: tuple[str, ...] = ()
+
+
+def assign_identities(docs: Sequence[IdentityInput]) -> dict[str, Identity]:
+    """Return each path's identity; every paper id is given once, and the order of ``docs`` does not matter."""
+    return _Assignment(docs).run()
+
+
+@dataclass
+class _Paper:
+    """Distinct bytes: one file, or several with the same content."""
+
+    doc: IdentityInput
+    other_paths: tuple[str, ...]
+    signature: Signature | None
+    leader: _Paper | None = None
+    relation: str = ""
+    supplement_of: _Paper | None = None
+    reason: str = ""
+    paper_id: str = ""
+    links: dict[int, str] = field(default_factory=dict)  # index of a paper it is one with -> relation
+
+    @property
+    def is_readable(self) -> bool:
+        return self.doc.status in SERVED_STATUSES
+
+    @property
+    def metadata(self) -> PaperMetadata:
+        return self.doc.metadata
+
+
+class _Assignment:
+    def __init__(self, docs: Sequence[IdentityInput]) -> None:
+        self.papers = sorted(_merge_same_bytes(docs), key=_preference)
+        self.readable = [index for index, paper in enumerate(self.papers) if paper.is_readable]
+
+    def run(self) -> dict[str, Identity]:
+        self._find_supplements()
+        self._link_same_text()
+        self._link_near_duplicates()
+        self._link_versions()
+        self._link_stated()
+        self._choose_leaders()
+        self._name()
+        return {path: identity for paper in self.papers for path, identity in _identities(paper)}
+
+    def _link(self, first: int, second: int, relation: str) -> None:
+        one, other = sorted((first, second))
+        if one != other:
+            self.papers[other].links.setdefault(one, relation)
+
+    def _pairs_by(self, keys: Iterable[tuple[str, int]]) -> Iterator[tuple[int, int]]:
+        """Yield each pair of papers that share a key, in order of preference."""
+        groups: dict[str, list[int]] = defaultdict(list)
+        for key, index in keys:
+            if key:
+                groups[key].append(index)
+        for members in groups.values():
+            for position, second in enumerate(members):
+                for first in members[:position]:
+                    yield first, second
+
+    def _link_same_text(self) -> None:
+        for first, second in self._pairs_by((self.papers[i].doc.text_sha256, i) for i in self.readable):
+            if not _are_told_apart(self.papers[first], self.papers[second]):
+                self._link(first, second, "duplicate")
+
+    def _link_near_duplicates(self) -> None:
+        signed = [(i, s) for i in self.readable if (s := self.papers[i].signature) and s.num_shingles]
+        for a, b in candidate_pairs([signature for _, signature in signed]):
+            (first, one), (second, other) = signed[a], signed[b]
+            part, whole = (one, other) if one.num_shingles <= other.num_shingles else (other, one)
+            is_long = part.num_shingles >= NEAR_DUPLICATE_MIN_SHINGLES
+            is_alike = part.num_shingles >= NEAR_DUPLICATE_MIN_SIZE_RATIO * whole.num_shingles
+            if not is_long or not is_alike or _are_told_apart(self.papers[first], self.papers[second]):
+                continue
+            if containment(part, whole) >= NEAR_DUPLICATE_CONTAINMENT:
+                self._link(first, second, "near_duplicate")
+
+    def _link_versions(self) -> None:
+        for first, second in self._pairs_by((self.papers[i].metadata.arxiv_id, i) for i in self.readable):
+            if self._share(first, second) >= SAME_ID_CONTAINMENT and not self._is_about_another(first, second):
+                self._link(first, second, "version")
+        for first, second in self._pairs_by((self.papers[i].metadata.doi, i) for i in self.readable):
+            if self._share(first, second) >= SAME_ID_CONTAINMENT and not self._is_about_another(first, second):
+                self._link(first, second, "version")
+        for first, second in self._pairs_by(self._title_keys()):
+            if self._are_versions_by_title(first, second):
+                self._link(first, second, "version")
+
+    def _title_keys(self) -> Iterator[tuple[str, int]]:
+        """Yield the whole folded title, and its start and end, so that a changed word does not part a pair."""
+        for index in self.readable:
+            folded = fold_title(self.papers[index].metadata.title)
+            if len(folded) >= 10:
+                yield f"start:{folded[:24]}", index
+                yield f"end:{folded[-24:]}", index
+
+    def _are_versions_by_title(self, first: int, second: int) -> bool:
+        one, other = self.papers[first], self.papers[second]
+        if self._is_about_another(first, second) or not _titles_agree(one.metadata.title, other.metadata.title):
+            return False
+        if _have_own_dois(one.metadata, other.metadata):
+            return False  # two published papers, whatever they are called
+        share = self._share(first, second)
+        if not one.metadata.authors or not other.metadata.authors:
+            return share >= UNKNOWN_AUTHORS_CONTAINMENT
+        common = _common_authors(one.metadata.authors, other.metadata.authors)
+        return common >= MIN_COMMON_AUTHORS and share >= VERSION_CONTAINMENT
+
+    def _share(self, first: int, second: int) -> float:
+        one, other = self.papers[first].signature, self.papers[second].signature
+        if one is None or other is None:
+            return 0.0
+        return containment(one, other) if one.num_shingles <= other.num_shingles else containment(other, one)
+
+    def _is_about_another(self, first: int, second: int) -> bool:
+        """Return whether one is a notice about, or a supplement to, what the other may be."""
+        one, other = self.papers[first], self.papers[second]
+        if bool(one.supplement_of) != bool(other.supplement_of) or _have_own_ids(one, other):
+            return True
+        return bool(_NOTICE.match(one.metadata.title)) != bool(_NOTICE.match(other.metadata.title))
+
+    def _find_supplements(self) -> None:
+        readable = [self.papers[i] for i in self.readable]
+        mains = [p for p in reversed(readable) if not _SUPPLEMENT_TITLE.search(p.metadata.title)]
+        by_doi = {p.metadata.doi: p for p in mains if p.metadata.doi}
+        titles = {fold_title(p.metadata.title): p for p in mains if p.metadata.title}
+        stems = {_stem(path): paper for paper in reversed(readable) for path in _paths(paper)}
+        for paper in readable:
+            title = paper.metadata.title
+            by_title = _SUPPLEMENT_TITLE.search(title)
+            stem = _stem(paper.doc.path)
+            by_name = _SUPPLEMENT_NAME.search(stem.rpartition("/")[2])
+            if not by_title and not by_name:
+                continue
+            main = by_doi.get(paper.metadata.doi) if paper.metadata.doi else None
+            if (main is None or main is paper) and by_title:
+                rest = fold_title(_SUPPLEMENT_TITLE.sub(" ", title))
+                main = titles.get(rest) if len(rest) >= 15 else None
+            if (main is None or main is paper) and by_name:
+                main = stems.get(stem[: len(stem) - len(by_name[0])])
+            if main is not None and main is not paper and main.supplement_of is None:
+                paper.supplement_of = main
+
+    def _link_stated(self) -> None:
+        """Obey what the manifest says: version_of and supplement_of name a paper id, a path or a DOI."""
+        names: dict[str, int] = {}
+        for index in reversed(range(len(self.papers))):
+            paper = self.papers[index]
+            row_id = paper.doc.manifest_row.paper_id if paper.doc.manifest_row else ""
+            for name in (paper.metadata.doi, row_id, make_slug(row_id) if row_id else "", *_paths(paper)):
+                names[name] = index
+        names.pop("", None)
+        for index in self.readable:
+            row = self.papers[index].doc.manifest_row
+            if row is None:
+                continue
+            target = names.get(row.version_of, names.get(row.version_of.lower(), index))
+            if target != index:
+                self.papers[index].links = {}
+                self.papers[index].leader, self.papers[index].relation = self.papers[target], "version"
+            main = names.get(row.supplement_of, names.get(row.supplement_of.lower(), index))
+            if main != index:
+                self.papers[index].supplement_of = self.papers[main]
+
+    def _choose_leaders(self) -> None:
+        """Give each paper the most preferred one it is linked to that is served itself; no chains."""
+        stated = [paper for paper in self.papers if paper.leader]
+        for paper in self.papers:
+            if paper.leader:
+                continue
+            for index in sorted(paper.links):
+                if self.papers[index].leader is None:
+                    paper.leader, paper.relation = self.papers[index], paper.links[index]
+                    break
+        for paper in stated:
+            seen = {id(paper)}
+            while paper.leader and paper.leader.leader and id(paper.leader) not in seen:
+                seen.add(id(paper.leader))
+                paper.leader = paper.leader.leader
+            if paper.leader is paper or (paper.leader and paper.leader.leader is paper):
+                paper.leader, paper.relation = None, ""
+
+    def _name(self) -> None:
+        taken: set[str] = set()
+        ordered = [p for p in self.papers if p.leader is None] + [p for p in self.papers if p.leader is not None]
+        for paper in ordered:
+            base = paper.leader.paper_id if paper.leader else _base_id(paper)
+            version = paper.metadata.arxiv_version
+            choices = [base] if paper.leader is None else []
+            if paper.leader is not None and version and paper.relation == "version":
+                choices.append(f"{base}-v{version}")
+            digest = paper.doc.sha256 or hashlib.sha256(paper.doc.path.encode()).hexdigest()
+            choices.extend(f"{base}-{digest[:length]}" for length in (6, 12, 64))
+            paper.paper_id = next(choice for choice in choices if choice not in taken)
+            taken.add(paper.paper_id)
+
+
+def _merge_same_bytes(docs: Sequence[IdentityInput]) -> Iterator[_Paper]:
+    groups: dict[str, list[IdentityInput]] = defaultdict(list)
+    for doc in sorted(docs, key=lambda doc: doc.path):
+        groups[doc.sha256 or f"path:{doc.path}"].append(doc)
+    for members in groups.values():
+        first = min(members, key=lambda doc: (doc.manifest_row is None, doc.status not in SERVED_STATUSES, doc.path))
+        others = tuple(doc.path for doc in members if doc is not first)
+        yield _Paper(first, others, read_signature(first.signature) if first.signature else None)
+
+
+def _preference(paper: _Paper) -> tuple[object, ...]:
+    """Order papers so that what should be served comes first; the same for any order and names of the files."""
+    metadata = paper.metadata
+    is_published = bool(metadata.doi) and not _PREPRINT_DOI.match(metadata.doi)
+    year = (metadata.year or 0) if metadata.sources.get("year") in ("manifest", "first_page", "xmp", "text") else 0
+    return (
+        paper.doc.status not in SERVED_STATUSES,
+        not is_published,
+        -(metadata.arxiv_version or 0),
+        paper.doc.status is not PaperStatus.READY,
+        -year,
+        -(paper.signature.num_shingles if paper.signature else 0),
+        -paper.doc.num_pages,
+        -len(metadata.sources),
+        paper.doc.sha256,
+        paper.doc.path,
+    )
+
+
+def _identities(paper: _Paper) -> Iterator[tuple[str, Identity]]:
+    doc, leader = paper.doc, paper.leader
+    identity = Identity(paper.paper_id, doc.status, also_at=paper.other_paths)
+    if leader is not None:
+        is_copy = paper.relation == "duplicate"
+        what = {
+            "duplicate": "the same text as",
+            "near_duplicate": "nearly the same text as",
+            "version": "another version of",
+        }[paper.relation]
+        identity = replace(
+            identity,
+            status=PaperStatus.DUPLICATE if is_copy else PaperStatus.SUPERSEDED,
+            reason=f"{what} {leader.doc.path}, which is served",
+            version_of=leader.paper_id,
+            relation=paper.relation,
+        )
+    elif paper.supplement_of is not None:
+        main = paper.supplement_of.leader or paper.supplement_of
+        identity = replace(identity, version_of=main.paper_id, relation="supplement")
+    yield doc.path, identity
+    for path in paper.other_paths:
+        mark = hashlib.sha256(path.encode()).hexdigest()[:6]
+        yield (
+            path,
+            Identity(
+                f"{paper.paper_id}-copy-{mark}",
+                PaperStatus.DUPLICATE if paper.is_readable else doc.status,
+                f"the same bytes as {doc.path}",
+                identity.version_of or paper.paper_id,
+                "duplicate",
+            ),
+        )
+
+
+def _are_told_apart(one: _Paper, other: _Paper) -> bool:
+    """Return whether what is printed says that two alike texts are two papers."""
+    if _have_own_ids(one, other) or _have_own_dois(one.metadata, other.metadata):
+        return True
+    if bool(one.supplement_of) != bool(other.supplement_of):
+        return True
+    a, b = one.metadata, other.metadata
+    return (
+        bool(a.title and b.title)
+        and not _titles_agree(a.title, b.title)
+        and "pdf_metadata"
+        not in (
+            a.sources.get("title"),
+            b.sources.get("title"),
+        )
+    )
+
+
+def _have_own_ids(one: _Paper, other: _Paper) -> bool:
+    first = one.doc.manifest_row.paper_id if one.doc.manifest_row else ""
+    second = other.doc.manifest_row.paper_id if other.doc.manifest_row else ""
+    return bool(first and second and first != second)
+
+
+def _have_own_dois(a: PaperMetadata, b: PaperMetadata) -> bool:
+    """Return whether both carry the DOI of a publication, and not the same one."""
+    dois = {doi for doi in (a.doi, b.doi) if doi and not _PREPRINT_DOI.match(doi)}
+    return len(dois) == 2
+
+
+def _titles_agree(one: str, other: str) -> bool:
+    """Return whether two titles are the same but for a few words; numbers and parts must be the same."""
+    a, b = fold_title(one), fold_title(other)
+    if not a or not b:
+        return False
+    if a == b:
+        return True
+    words_a, words_b = _title_words(one), _title_words(other)
+    different = words_a ^ words_b
+    if any(_PART.fullmatch(word) for word in different):
+        return False
+    return len(words_a & words_b) >= 0.75 * len(words_a | words_b)
+
+
+def _title_words(title: str) -> set[str]:
+    return set(re.findall(r"\w+", unicodedata.normalize("NFKD", title).casefold()))
+
+
+def _common_authors(one: Sequence[str], other: Sequence[str]) -> float:
+    a, b = {_family_name(name) for name in one}, {_family_name(name) for name in other}
+    return len(a & b) / min(len(a), len(b))
+
+
+def _family_name(name: str) -> str:
+    family = name.partition(",")[0] if "," in name else name.split()[-1]
+    return fold_title(family)
+
+
+def _base_id(paper: _Paper) -> str:
+    doc, metadata = paper.doc, paper.metadata
+    if doc.manifest_row and (stated := make_slug(doc.manifest_row.paper_id)):
+        return stated
+    if not paper.is_readable:
+        digest = doc.sha256 or hashlib.sha256(doc.path.encode()).hexdigest()
+        return f"file-{digest[:12]}"
+    suffix = "-supplement" if paper.supplement_of else ""
+    if metadata.doi:
+        return f"doi-{make_slug(metadata.doi)}{suffix}"
+    if metadata.arxiv_id:
+        return f"arxiv-{make_slug(metadata.arxiv_id)}{suffix}"
+    digest = (doc.text_sha256 or doc.sha256)[:8]
+    return f"{make_slug(metadata.title)[:48].rstrip('-.') or 'paper'}-{digest}"
+
+
+def make_slug(text: str) -> str:
+    """Return ``[a-z0-9.-]+`` (or ``""``) for a text: accents dropped, the rest as hyphens, 80 characters at most."""
+    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"-*[^a-z0-9.]+-*", "-", ascii_text)[:MAX_SLUG_CHARS].strip("-.")
+
+
+def _paths(paper: _Paper) -> tuple[str, ...]:
+    return (paper.doc.path, *paper.other_paths)
+
+
+def _stem(path: str) -> str:
+    folder, slash, name = path.rpartition("/")
+    return (folder + slash + (name.rpartition(".")[0] or name)).casefold()
