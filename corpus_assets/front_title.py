@@ -27,7 +27,7 @@ _NOT_A_TITLE = re.compile(
     r"|open\W*access|abstract|summary|introduction|contents|table of contents|keywords|references|accepted manuscript"
     r"|author manuscript|preprint|supplementary material|(?:download|view)\b.*|(?:vol|volume|issue|no)\b\.?\s*\d.*"
     r"|(?:https?:|www\.|doi\b).*|(?:received|accepted|published|edited by|reviewed by|submitted)\b.*"
-    r"|(?:proceedings of|in proceedings|copyright|©|issn|isbn|arxiv:)\b?.*"
+    r"|(?:proceedings of|in proceedings|copyright|©|issn|isbn|arxiv:).*"
     r"|(?:january|february|march|april|may|june|july|august|september|october|november|december)\s+\d{4}.*"
     r")\W*$",
     re.IGNORECASE,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 SHINGLE_WORDS = 5  # long enough that a stock phrase rarely makes one, short enough to survive a moved line break
 NUM_PERMUTATIONS = 128
+SCHEME = "affine32"  # named, because stored values are only comparable within one
 # Bands of 3 rows: 42 of them find 99 % of the pairs that share half of their shingles (Jaccard .5), and 4 % of those
 # that share a tenth: 1 - (1 - j^3)^42.
 LSH_BANDS, LSH_ROWS = 42, 3
@@ -26,7 +27,7 @@ _BATCH = 4096
 
 @dataclass(frozen=True)
 class Signature:
-    """``num_shingles`` distinct shingles, their MinHash, and the ``SKETCH_SIZE`` smallest of their hashes, ascending."""
+    """Number of distinct shingles, their MinHash, and the ``SKETCH_SIZE`` smallest of their hashes, ascending."""
 
     num_shingles: int
     minhash: NDArray[np.uint32]
@@ -43,7 +44,7 @@ def compute_signature(text: str) -> bytes:
 
     hashes = np.fromiter(_shingle_hashes(text), dtype=np.uint32)
     hashes = np.unique(hashes)
-    minhash = MinHash(num_perm=NUM_PERMUTATIONS, seed=1, hashfunc=int)
+    minhash = MinHash(num_perm=NUM_PERMUTATIONS, seed=1, hashfunc=int, scheme=SCHEME)
     for start in range(0, len(hashes), _BATCH):
         minhash.update_batch(hashes[start : start + _BATCH].tolist())
     header = _MAGIC + struct.pack("<I", len(hashes))
@@ -87,7 +88,7 @@ def candidate_pairs(signatures: Sequence[Signature]) -> Iterator[tuple[int, int]
     for index, signature in enumerate(signatures):
         if not signature.num_shingles:
             continue
-        minhash = MinHash(num_perm=NUM_PERMUTATIONS, seed=1, hashfunc=int, hashvalues=signature.minhash)
+        minhash = MinHash(num_perm=NUM_PERMUTATIONS, seed=1, hashfunc=int, scheme=SCHEME, hashvalues=signature.minhash)
         for other in sorted(lsh.query(minhash)):
             yield other, index
         lsh.insert(index, minhash, check_duplication=False)
