@@ -1,0 +1,30 @@
+"""A segment's full-text index: written by ``fts_build``, read by ``fts_query``."""
+
+from __future__ import annotations
+
+from corpus_assets.fts_build import FtsStats, build_fts
+from corpus_assets.fts_query import (
+    ANY_RETRIEVABLE,
+    ChunkFilter,
+    FtsIndex,
+    LexicalHit,
+    TermStats,
+    open_fts,
+    search_segments,
+    search_terms,
+    tokenize,
+)
+
+__all__ = [
+    "ANY_RETRIEVABLE",
+    "ChunkFilter",
+    "FtsIndex",
+    "FtsStats",
+    "LexicalHit",
+    "TermStats",
+    "build_fts",
+    "open_fts",
+    "search_segments",
+    "search_terms",
+    "tokenize",
+]

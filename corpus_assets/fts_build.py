@@ -1,0 +1,248 @@
+"""Write a segment's ``chunks.duckdb``: chunks, DuckDB's full-text index, and postings sorted by term.
+
+Tables
+    chunks(chunk_no, chunk_id, vector_id, paper_no, …)   chunk_no counts from 0 in the order given
+    papers(paper_no, paper_id, num_terms)                one row a paper that has chunks here
+    terms(term, term_no, df, first_row)                  sorted by term; ``first_row`` is the row id of its first posting
+    postings(chunk_no, tf)                               sorted by term, then chunk_no
+    paper_terms, paper_postings                          the same over the papers' metadata
+    fts_main_chunks.*                                    DuckDB's own index, what ``match_bm25`` reads
+    info(key, value)
+
+``match_bm25`` scans every posting on each query; ranges of the sorted table give the same scores twenty times faster.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from corpus_assets.duckdb_files import connect_writer, load_full_text
+from corpus_assets.errors import StoreError
+from corpus_assets.folding import fold_for_search
+from corpus_assets.model import Chunk, PaperRecord
+from corpus_assets.settings import IndexSettings
+from corpus_assets.vectors import vector_id
+
+if TYPE_CHECKING:
+    import duckdb
+
+FORMAT_VERSION = "1"
+_BATCH = 2048
+_FRONT_CHARS = 300
+
+# Tokens come folded and joined by spaces: the extension only has to split and stem them.
+_INDEX_OPTIONS = "stemmer='porter', stopwords='none', ignore='\\s+', strip_accents=0, lower=0, overwrite=1"
+
+_CHUNK_COLUMNS = (
+    ("chunk_no", "INTEGER"),
+    ("chunk_id", "VARCHAR"),
+    ("vector_id", "BIGINT"),
+    ("paper_no", "INTEGER"),
+    ("section", "VARCHAR"),
+    ("section_title", "VARCHAR"),
+    ("section_kind", "VARCHAR"),
+    ("index", "INTEGER"),
+    ("text", "VARCHAR"),
+    ("char_start", "INTEGER"),
+    ("char_end", "INTEGER"),
+    ("page_start", "INTEGER"),
+    ("page_end", "INTEGER"),
+    ("text_sha256", "VARCHAR"),
+    ("num_tokens", "INTEGER"),
+    ("is_retrievable", "BOOLEAN"),
+)
+
+
+@dataclass(frozen=True)
+class FtsStats:
+    """What was written; ``num_postings`` counts distinct (term, chunk) pairs."""
+
+    num_chunks: int
+    num_papers: int
+    num_terms: int
+    num_postings: int
+
+
+def build_fts(
+    chunks: Iterable[Chunk], papers: Mapping[str, PaperRecord], path: Path, settings: IndexSettings
+) -> FtsStats:
+    """Write the index of ``chunks`` to ``path``, atomically, and return its counts.
+
+    ``chunks`` is read once, in batches. Raises StoreError on a repeated chunk id, an unknown paper, or a disk that is
+    full; ``path`` is then as it was before.
+    """
+    import duckdb
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    _remove(scratch)
+    try:
+        con = connect_writer(scratch)
+        try:
+            load_full_text(con)
+            stats = _write(con, chunks, papers, settings)
+            con.execute("CHECKPOINT")
+        finally:
+            con.close()
+        with scratch.open("rb") as file:
+            os.fsync(file.fileno())
+        scratch.replace(path)
+    except (duckdb.Error, OSError) as error:
+        raise StoreError(f"The full-text index {path} could not be written: {error}", retryable=True) from error
+    finally:
+        _remove(scratch)
+    return stats
+
+
+def _remove(scratch: Path) -> None:
+    for leftover in (scratch, Path(f"{scratch}.wal")):
+        leftover.unlink(missing_ok=True)
+    shutil.rmtree(f"{scratch}.spill", ignore_errors=True)
+
+
+def _write(
+    con: duckdb.DuckDBPyConnection, chunks: Iterable[Chunk], papers: Mapping[str, PaperRecord], settings: IndexSettings
+) -> FtsStats:
+    columns = ", ".join(f'"{name}" {kind}' for name, kind in _CHUNK_COLUMNS)
+    con.execute(f"CREATE TABLE stored ({columns})")
+    con.execute("CREATE TABLE chunks (chunk_id VARCHAR, folded VARCHAR)")
+    con.execute("CREATE TABLE paper_texts (paper_id VARCHAR, folded VARCHAR)")
+    paper_numbers = _insert_chunks(con, chunks, papers)
+
+    # DuckDB's index is named after its table, so the folded text is called "chunks" until it has been indexed.
+    con.execute(f"PRAGMA create_fts_index('chunks', 'chunk_id', 'folded', {_INDEX_OPTIONS})")
+    con.execute(f"PRAGMA create_fts_index('paper_texts', 'paper_id', 'folded', {_INDEX_OPTIONS})")
+    con.execute("DROP TABLE chunks")
+    con.execute("DROP TABLE paper_texts")
+    con.execute("CHECKPOINT")
+
+    _sort_postings(con, "fts_main_chunks", "SELECT chunk_id AS name, chunk_no AS number FROM stored", "", "chunk_no")
+    con.execute(
+        "CREATE TABLE chunks AS SELECT stored.*, coalesce(docs.len, 0)::INTEGER AS num_terms "
+        "FROM stored LEFT JOIN fts_main_chunks.docs AS docs ON docs.name = stored.chunk_id ORDER BY chunk_no"
+    )
+    con.execute("DROP TABLE stored")
+    con.execute("CREATE TABLE numbered (paper_id VARCHAR, paper_no INTEGER)")
+    _insert(con, "numbered", {"paper_id": list(paper_numbers), "paper_no": list(paper_numbers.values())})
+    _sort_postings(
+        con, "fts_main_paper_texts", "SELECT paper_id AS name, paper_no AS number FROM numbered", "paper_", "paper_no"
+    )
+    con.execute(
+        "CREATE TABLE papers AS SELECT paper_no, paper_id, coalesce(docs.len, 0)::INTEGER AS num_terms FROM numbered "
+        "LEFT JOIN fts_main_paper_texts.docs AS docs ON docs.name = paper_id ORDER BY paper_no"
+    )
+    con.execute("DROP TABLE numbered")
+    con.execute("DROP SCHEMA fts_main_paper_texts CASCADE")
+    con.execute("CREATE TABLE info (key VARCHAR, value VARCHAR)")
+    con.executemany(
+        "INSERT INTO info VALUES (?, ?)",
+        [
+            ("format", FORMAT_VERSION),
+            ("bm25_k1", repr(settings.bm25_k1)),
+            ("bm25_b", repr(settings.bm25_b)),
+        ],
+    )
+    counts = [
+        (con.execute(f"SELECT count(*) FROM {table}").fetchone() or (0,))[0]
+        for table in ("chunks", "papers", "terms", "postings")
+    ]
+    return FtsStats(*counts)
+
+
+def _sort_postings(con: duckdb.DuckDBPyConnection, schema: str, names: str, prefix: str, column: str) -> None:
+    """Count DuckDB's term occurrences into postings sorted by term, and note where each term's rows begin."""
+    con.execute(
+        f"CREATE TABLE {prefix}terms AS SELECT term, termid::INTEGER AS term_no, df::INTEGER AS df, "
+        "(coalesce(sum(df) OVER (ORDER BY termid ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0))::BIGINT AS first_row "
+        f"FROM {schema}.dict ORDER BY term"
+    )
+    con.execute(
+        f"CREATE TABLE {prefix}postings AS SELECT number AS {column}, count(*)::INTEGER AS tf "
+        f"FROM {schema}.terms AS occurrences JOIN {schema}.docs AS docs USING (docid) "
+        f"JOIN ({names}) AS numbers ON numbers.name = docs.name "
+        "GROUP BY termid, number ORDER BY termid, number"
+    )
+
+
+def _insert_chunks(
+    con: duckdb.DuckDBPyConnection, chunks: Iterable[Chunk], papers: Mapping[str, PaperRecord]
+) -> dict[str, int]:
+    numbers: dict[str, int] = {}
+    seen: set[str] = set()
+    count = 0
+    for batch in _batches(chunks):
+        rows: dict[str, list[object]] = {name: [] for name, _ in _CHUNK_COLUMNS}
+        folded: list[str] = []
+        new_papers: dict[str, str] = {}
+        for chunk in batch:
+            if chunk.chunk_id in seen:
+                raise StoreError(f"Chunk id {chunk.chunk_id!r} of paper {chunk.paper_id!r} occurs twice.")
+            seen.add(chunk.chunk_id)
+            if chunk.paper_id not in numbers:
+                if chunk.paper_id not in papers:
+                    raise StoreError(f"Chunk {chunk.chunk_id!r} belongs to paper {chunk.paper_id!r}, which is unknown.")
+                numbers[chunk.paper_id] = len(numbers)
+                new_papers[chunk.paper_id] = paper_search_text(papers[chunk.paper_id], chunk.text)
+            values = (count, chunk.chunk_id, vector_id(chunk.chunk_id), numbers[chunk.paper_id])
+            for (name, _), value in zip(_CHUNK_COLUMNS[:4], values, strict=True):
+                rows[name].append(value)
+            for name, _ in _CHUNK_COLUMNS[4:]:
+                rows[name].append(getattr(chunk, name))
+            folded.append(fold_for_search(chunk.text))
+            count += 1
+        rows["section_kind"] = [str(kind) for kind in rows["section_kind"]]
+        _insert(con, "stored", rows)
+        _insert(con, "chunks", {"chunk_id": rows["chunk_id"], "folded": folded})
+        if new_papers:
+            _insert(con, "paper_texts", {"paper_id": list(new_papers), "folded": list(new_papers.values())})
+    return numbers
+
+
+def paper_search_text(paper: PaperRecord, first_text: str) -> str:
+    """Return what a paper is found by, folded: title, authors, year, DOI, arXiv id, paper id and file name.
+
+    Where title, authors or year are missing, the first lines of the paper stand in for them.
+    """
+    known = paper.metadata
+    name = Path(paper.path).name
+    stem = name.rsplit(".", 1)[0]
+    fields = [known.title, *known.authors, str(known.year or ""), known.doi, known.arxiv_id, paper.paper_id, name, stem]
+    if not (known.title and known.authors and known.year):
+        fields.append(first_text[:_FRONT_CHARS])
+    tokens = " ".join(fold_for_search(field) for field in fields if field).split()
+    return " ".join(dict.fromkeys(tokens))
+
+
+def _batches(chunks: Iterable[Chunk]) -> Iterator[list[Chunk]]:
+    iterator = iter(chunks)
+    while batch := list(islice(iterator, _BATCH)):
+        yield batch
+
+
+def _insert(con: duckdb.DuckDBPyConnection, table: str, columns: Mapping[str, Sequence[object]]) -> None:
+    """Append rows, given by column, as one JSON parameter.
+
+    DuckDB's Python client looks for pandas anew for each Python value it is handed: 50 µs a value where it is missing.
+    """
+    num = len(next(iter(columns.values()), ()))
+    if not num:
+        return
+    kinds = {
+        name: kind
+        for name, kind in con.execute(f"SELECT column_name, column_type FROM (DESCRIBE {table})").fetchall()
+        if name in columns
+    }
+    names = ", ".join(f'"{name}"' for name in columns)
+    fields = ", ".join(f'row."{name}"' for name in columns)
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    con.execute(
+        f"INSERT INTO {table} ({names}) SELECT {fields} FROM (SELECT unnest(from_json(?, ?)) AS row)",
+        [json.dumps(rows, ensure_ascii=False), json.dumps([kinds])],
+    )

@@ -1,0 +1,510 @@
+"""Read a segment's ``chunks.duckdb``, and rank chunks over several segments by BM25 with exact global statistics.
+
+Scores are those of DuckDB's ``match_bm25`` (Okapi BM25, decimal logarithm, no stop words), computed from the rows of the
+question's own terms only. Order: score, highest first; equal scores by chunk id, smallest first.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from corpus_assets.duckdb_files import connect_reader
+from corpus_assets.errors import StoreError
+from corpus_assets.folding import fold_for_search
+from corpus_assets.model import Chunk, SectionKind
+from corpus_assets.porter import stem
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MAX_QUERY_TERMS = 256  # of a longer question the rarest terms count
+MAX_CACHED_POSTINGS = 8_000_000  # 64 MB a segment
+PAPER_ONLY_SHARE = 0.6  # from this share of the question on, metadata alone brings a paper's first chunk
+_SCORE_DECIMALS = 9
+
+_CHUNK_FIELDS = (
+    "chunk_id, paper_id, section, section_title, section_kind, index, text, char_start, char_end, page_start, page_end, "
+    "text_sha256, num_tokens, is_retrievable"
+)
+
+
+@dataclass(frozen=True)
+class ChunkFilter:
+    """Which chunks may be returned; None means no restriction."""
+
+    paper_ids: frozenset[str] | None = None
+    excluded_paper_ids: frozenset[str] = frozenset()
+    section_kinds: frozenset[SectionKind] | None = None
+    include_unretrievable: bool = False
+
+
+ANY_RETRIEVABLE = ChunkFilter()
+
+
+@dataclass(frozen=True)
+class TermStats:
+    """A term's live document frequency among chunks and among papers' metadata."""
+
+    chunk_df: int = 0
+    paper_df: int = 0
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """One value a chunk, by chunk number."""
+
+    lengths: NDArray[np.int32]
+    paper_numbers: NDArray[np.int32]
+    kinds: NDArray[np.int16]
+    is_retrievable: NDArray[np.bool_]
+    vector_ids: NDArray[np.int64]
+
+
+class FtsIndex:
+    """A segment's chunks and postings, read-only. Safe to use from several threads.
+
+    ``removed_papers`` are papers a later segment replaced or dropped: their chunks are neither returned nor counted.
+    """
+
+    def __init__(self, path: Path, removed_papers: Iterable[str] = ()) -> None:
+        self.path = path
+        self.removed_papers = frozenset(removed_papers)
+        self._lock = threading.Lock()
+        self._con = connect_reader(path)
+        self._cache: OrderedDict[tuple[str, str], tuple[NDArray[np.int32], NDArray[np.int32]]] = OrderedDict()
+        self._num_cached = 0
+        info = dict(self._rows("SELECT key, value FROM info"))
+        self.k1, self.b = float(info["bm25_k1"]), float(info["bm25_b"])
+
+    # -- chunks
+
+    def chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
+        """Return the chunks in the order asked; raise StoreError naming the first that is not here."""
+        found = self.find_chunks(chunk_ids)
+        for chunk_id in chunk_ids:
+            if chunk_id not in found:
+                raise StoreError(f"Chunk {chunk_id!r} is not in {self.path}.")
+        return [found[chunk_id] for chunk_id in chunk_ids]
+
+    def find_chunks(self, chunk_ids: Iterable[str]) -> dict[str, Chunk]:
+        """Return those of ``chunk_ids`` that are in this segment."""
+        ids = list(dict.fromkeys(chunk_ids))
+        numbers = self._rows_of([_vector_id(chunk_id) for chunk_id in ids])
+        rows = self._rows(
+            f"SELECT {_CHUNK_FIELDS} FROM chunks JOIN papers USING (paper_no) WHERE {_among(numbers.tolist())}"
+        )
+        return {chunk.chunk_id: chunk for chunk in map(_chunk, rows)}
+
+    def all_chunks(self) -> Iterator[Chunk]:
+        """Yield every live chunk in the order it was indexed, a few thousand at a time."""
+        step = 2048
+        for start in range(0, self.num_rows, step):
+            rows = self._rows(
+                f"SELECT {_CHUNK_FIELDS} FROM chunks JOIN papers USING (paper_no) "
+                "WHERE chunk_no >= ? AND chunk_no < ? ORDER BY chunk_no",
+                [start, start + step],
+            )
+            yield from (chunk for chunk in map(_chunk, rows) if chunk.paper_id not in self.removed_papers)
+
+    def chunks_of(self, paper_id: str) -> list[Chunk]:
+        """Return a paper's chunks in reading order; none if it is not served from this segment."""
+        if paper_id in self.removed_papers:
+            return []
+        rows = self._rows(
+            f"SELECT {_CHUNK_FIELDS} FROM chunks JOIN papers USING (paper_no) WHERE paper_id = ? ORDER BY chunk_no",
+            [paper_id],
+        )
+        return [_chunk(row) for row in rows]
+
+    def chunk_ids_by_vector_id(self, vector_ids: Sequence[int]) -> list[str]:
+        """Return the chunk ids of ``vector_ids`` in their order; raise StoreError for an unknown one."""
+        numbers = self._rows_of(vector_ids)
+        if len(numbers) != len(vector_ids):
+            raise StoreError(f"{self.path} does not know all of the vectors asked for; vectors and chunks do not agree.")
+        return self.chunk_ids(numbers.tolist())
+
+    def chunk_ids(self, numbers: Sequence[int]) -> list[str]:
+        """Return the ids of chunks by their number."""
+        names: dict[int, str] = dict(self._rows(f"SELECT chunk_no, chunk_id FROM chunks WHERE {_among(numbers)}"))
+        return [names[number] for number in numbers]
+
+    def vector_ids(self, allowed: ChunkFilter = ANY_RETRIEVABLE) -> NDArray[np.int64]:
+        """Return the vector ids of the chunks that may be returned."""
+        return self._columns.vector_ids[self.mask(allowed)]
+
+    # -- what may be returned
+
+    @cached_property
+    def num_rows(self) -> int:
+        """Chunks in the file, removed ones included."""
+        return int(self._rows("SELECT count(*) FROM chunks")[0][0])
+
+    @cached_property
+    def paper_ids(self) -> list[str]:
+        """Paper ids by paper number."""
+        return [paper_id for (paper_id,) in self._rows("SELECT paper_id FROM papers ORDER BY paper_no")]
+
+    @cached_property
+    def paper_numbers(self) -> Mapping[str, int]:
+        return {paper_id: number for number, paper_id in enumerate(self.paper_ids)}
+
+    @cached_property
+    def _columns(self) -> _Columns:
+        import numpy as np
+
+        kinds = {str(kind): number for number, kind in enumerate(SectionKind)}
+        cases = " ".join(f"WHEN '{kind}' THEN {number}" for kind, number in kinds.items())
+        data = self._arrays(
+            f"SELECT num_terms, paper_no, (CASE section_kind {cases} ELSE -1 END)::SMALLINT AS kind, is_retrievable, "
+            "vector_id FROM chunks ORDER BY chunk_no"
+        )
+        return _Columns(
+            np.asarray(data["num_terms"], np.int32),
+            np.asarray(data["paper_no"], np.int32),
+            np.asarray(data["kind"], np.int16),
+            np.asarray(data["is_retrievable"], np.bool_),
+            np.asarray(data["vector_id"], np.int64),
+        )
+
+    @cached_property
+    def live(self) -> NDArray[np.bool_]:
+        """Whether each chunk still counts."""
+        import numpy as np
+
+        if not self.removed_papers:
+            return np.ones(len(self._columns.lengths), bool)
+        return self._live_papers[self._columns.paper_numbers]
+
+    @cached_property
+    def _live_papers(self) -> NDArray[np.bool_]:
+        import numpy as np
+
+        return np.array([paper_id not in self.removed_papers for paper_id in self.paper_ids], bool)
+
+    def mask(self, allowed: ChunkFilter) -> NDArray[np.bool_]:
+        """Return which chunks ``allowed`` lets through."""
+        import numpy as np
+
+        columns = self._columns
+        mask = self.live.copy()
+        if not allowed.include_unretrievable:
+            mask &= columns.is_retrievable
+        if allowed.section_kinds is not None:
+            order = {kind: number for number, kind in enumerate(SectionKind)}
+            mask &= np.isin(columns.kinds, [order[SectionKind(kind)] for kind in allowed.section_kinds])
+        if allowed.paper_ids is not None or allowed.excluded_paper_ids:
+            papers = np.zeros(len(self.paper_ids), bool)
+            names = self.paper_numbers
+            chosen = self.paper_ids if allowed.paper_ids is None else allowed.paper_ids
+            papers[[names[paper_id] for paper_id in chosen if paper_id in names]] = True
+            papers[[names[paper_id] for paper_id in allowed.excluded_paper_ids if paper_id in names]] = False
+            mask &= papers[columns.paper_numbers]
+        return mask
+
+    # -- terms
+
+    def tokenize(self, query: str) -> list[str]:
+        """Return the question's distinct terms, folded and stemmed."""
+        return tokenize(query)
+
+    def term_stats(self, terms: Sequence[str]) -> dict[str, TermStats]:
+        """Return live document frequencies by term."""
+        chunk_postings, paper_postings = self.postings(terms), self.paper_postings(terms)
+        return {
+            term: TermStats(
+                self._live_df(chunk_postings[term][0], self.live) if term in chunk_postings else 0,
+                self._live_df(paper_postings[term][0], self._live_papers) if term in paper_postings else 0,
+            )
+            for term in terms
+        }
+
+    def _live_df(self, numbers: NDArray[np.int32], live: NDArray[np.bool_]) -> int:
+        return int(live[numbers].sum()) if self.removed_papers else len(numbers)
+
+    def postings(self, terms: Sequence[str]) -> dict[str, tuple[NDArray[np.int32], NDArray[np.int32]]]:
+        """Return (chunk numbers, occurrences) of each term that occurs here."""
+        return self._postings(terms, "", "chunk_no")
+
+    def paper_postings(self, terms: Sequence[str]) -> dict[str, tuple[NDArray[np.int32], NDArray[np.int32]]]:
+        """Return the same for the papers' metadata, by paper number."""
+        return self._postings(terms, "paper_", "paper_no")
+
+    def _postings(
+        self, terms: Sequence[str], prefix: str, column: str
+    ) -> dict[str, tuple[NDArray[np.int32], NDArray[np.int32]]]:
+        import numpy as np
+
+        found: dict[str, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
+        missing = []
+        with self._lock:
+            for term in terms:
+                if (prefix, term) in self._cache:
+                    self._cache.move_to_end((prefix, term))
+                    found[term] = self._cache[prefix, term]
+                else:
+                    missing.append(term)
+        if missing:
+            ranges = self._rows(
+                f"SELECT term, first_row, df FROM {prefix}terms WHERE term IN (SELECT unnest(string_split(?, ' '))) "
+                "ORDER BY first_row",
+                [" ".join(missing)],  # one value: terms hold no space, and DuckDB's client is slow with lists
+            )
+            absent = set(missing) - {term for term, _, _ in ranges}
+            nothing = np.zeros(0, np.int32)
+            fetched = dict.fromkeys(absent, (nothing, nothing))
+            if ranges:
+                rows = " OR ".join(f"(rowid >= {int(first)} AND rowid < {int(first + df)})" for _, first, df in ranges)
+                data = self._arrays(f"SELECT {column}, tf FROM {prefix}postings WHERE {rows}")
+                numbers, counts = np.asarray(data[column], np.int32), np.asarray(data["tf"], np.int32)
+                start = 0
+                for term, _, df in ranges:
+                    fetched[term] = numbers[start : start + df], counts[start : start + df]
+                    start += df
+            found |= fetched
+            self._remember(prefix, fetched)
+        return {term: rows for term, rows in found.items() if len(rows[0])}
+
+    def _remember(self, prefix: str, fetched: Mapping[str, tuple[NDArray[np.int32], NDArray[np.int32]]]) -> None:
+        with self._lock:
+            for term, rows in fetched.items():
+                if (prefix, term) not in self._cache and len(rows[0]) <= MAX_CACHED_POSTINGS:
+                    self._cache[prefix, term] = rows
+                    self._num_cached += len(rows[0]) + 1
+            while self._num_cached > MAX_CACHED_POSTINGS:
+                _, (numbers, _) = self._cache.popitem(last=False)
+                self._num_cached -= len(numbers) + 1
+
+    def num_indexed(self) -> int:
+        """Return how many chunks have at least one posting."""
+        return int(self._rows("SELECT count(DISTINCT chunk_no) FROM postings")[0][0])
+
+    @cached_property
+    def num_live(self) -> int:
+        return int(self.live.sum())
+
+    @cached_property
+    def total_terms(self) -> int:
+        """Term occurrences in live chunks."""
+        return int(self._columns.lengths[self.live].sum(dtype="int64"))
+
+    @property
+    def lengths(self) -> NDArray[np.int32]:
+        return self._columns.lengths
+
+    @property
+    def paper_of_chunk(self) -> NDArray[np.int32]:
+        """Paper number of each chunk number."""
+        return self._columns.paper_numbers
+
+    @cached_property
+    def num_live_papers(self) -> int:
+        return int(self._live_papers.sum())
+
+    @cached_property
+    def _by_vector_id(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        import numpy as np
+
+        order = np.argsort(self._columns.vector_ids, kind="stable")
+        return self._columns.vector_ids[order], order
+
+    def _rows_of(self, vector_ids: Sequence[int]) -> NDArray[np.int64]:
+        """Return the numbers of the chunks with these vector ids, unknown ones left out."""
+        import numpy as np
+
+        ids = np.asarray(vector_ids, dtype=np.int64)
+        keys, order = self._by_vector_id
+        if not len(keys):
+            return np.zeros(0, np.int64)
+        at = np.minimum(np.searchsorted(keys, ids), len(keys) - 1)
+        return order[at[keys[at] == ids]]
+
+    # -- the connection
+
+    def _rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with self._lock:
+            return self._con.execute(sql, parameters).fetchall()
+
+    def _arrays(self, sql: str, parameters: Sequence[Any] = ()) -> dict[str, Any]:
+        with self._lock:
+            return self._con.execute(sql, parameters).fetchnumpy()
+
+    def close(self) -> None:
+        self._con.close()
+
+
+def open_fts(path: Path, removed_papers: Iterable[str] = ()) -> FtsIndex:
+    """Open a segment's index read-only; raise StoreError if it is missing or damaged."""
+    return FtsIndex(path, removed_papers)
+
+
+def tokenize(query: str) -> list[str]:
+    """Return the distinct terms of a question in order, folded and stemmed as the index is."""
+    return list(dict.fromkeys(stem(token) for token in fold_for_search(query, is_query=True).split()))
+
+
+@dataclass(frozen=True)
+class LexicalHit:
+    """``paper_share`` is the share of the question's weight found in the paper's title, authors, year, ids."""
+
+    chunk_id: str
+    score: float
+    paper_share: float = 0.0
+
+
+class GlobalStats:
+    """Term statistics summed over segments: the same numbers one index over everything would have."""
+
+    def __init__(self, segments: Sequence[FtsIndex], terms: Sequence[str]) -> None:
+        per_segment = [segment.term_stats(terms) for segment in segments]
+        self.num_chunks = sum(segment.num_live for segment in segments)
+        self.num_papers = sum(segment.num_live_papers for segment in segments)
+        total = sum(segment.total_terms for segment in segments)
+        self.average_length = total / self.num_chunks if self.num_chunks else 0.0
+        self.chunk_df = {term: sum(stats[term].chunk_df for stats in per_segment) for term in terms}
+        self.paper_df = {term: sum(stats[term].paper_df for stats in per_segment) for term in terms}
+
+    def chunk_idf(self, term: str) -> float:
+        return _idf(self.num_chunks, self.chunk_df[term])
+
+    def paper_idf(self, term: str) -> float:
+        return _idf(self.num_papers, self.paper_df[term])
+
+
+def search_segments(
+    segments: Sequence[FtsIndex],
+    query: str,
+    k: int,
+    allowed: ChunkFilter = ANY_RETRIEVABLE,
+    *,
+    paper_weight: float = 0.0,
+    weights: Mapping[str, float] | None = None,
+) -> list[tuple[str, float]]:
+    """Return the best ``k`` (chunk id, score), every score above 0; score first, then chunk id.
+
+    With ``paper_weight`` 0 this is ``match_bm25``'s ranking over all segments together. Otherwise a chunk whose text
+    matches gains from its paper's metadata, see ``search_terms``.
+    """
+    terms = tokenize(query) if weights is None else list(weights)
+    hits = search_terms(segments, dict.fromkeys(terms, 1.0) if weights is None else weights, k, allowed, paper_weight)
+    return [(hit.chunk_id, hit.score) for hit in hits]
+
+
+def search_terms(
+    segments: Sequence[FtsIndex],
+    weights: Mapping[str, float],
+    k: int,
+    allowed: ChunkFilter = ANY_RETRIEVABLE,
+    paper_weight: float = 0.0,
+) -> list[LexicalHit]:
+    """Rank chunks for weighted terms (folded and stemmed).
+
+    A paper's metadata adds ``paper_weight * share² * sum of idf of its matched terms`` to each of its matching chunks,
+    ``share`` being the part of the question's idf that the metadata holds: next to nothing for a question that shares
+    a word with a title, decisive for a title, "author year" or DOI. Above ``PAPER_ONLY_SHARE`` the paper's first
+    allowed chunk is returned even if no text matches.
+    """
+    import numpy as np
+
+    if k <= 0 or not weights:
+        return []
+    stats = GlobalStats(segments, list(weights))
+    known = sorted(term for term in weights if stats.chunk_df[term] or (paper_weight and stats.paper_df[term]))
+    if len(known) > MAX_QUERY_TERMS:
+        known = sorted(sorted(known, key=lambda term: (-weights[term] * stats.chunk_idf(term), term))[:MAX_QUERY_TERMS])
+    question_weight = sum(stats.chunk_idf(term) * weights[term] for term in weights)
+    hits: list[LexicalHit] = []
+    for segment in segments:
+        scores = _bm25(segment, known, weights, stats)
+        shares = np.zeros(len(segment.paper_ids))
+        mask = segment.mask(allowed)
+        if paper_weight and question_weight:
+            shares, gains = _paper_match(segment, known, weights, stats, question_weight)
+            _add_first_chunks(segment, scores, mask, shares)
+            matched = scores > 0
+            scores[matched] += paper_weight * gains[segment.paper_of_chunk[matched]]
+        scores[~mask] = 0.0
+        np.round(scores, _SCORE_DECIMALS, out=scores)
+        numbers = np.flatnonzero(scores)
+        if len(numbers) > k:
+            worst = np.partition(scores[numbers], len(numbers) - k)[len(numbers) - k]
+            numbers = numbers[scores[numbers] >= worst]
+        best = scores[numbers]
+        papers = shares[segment.paper_of_chunk[numbers]]
+        hits.extend(map(LexicalHit, segment.chunk_ids(numbers.tolist()), best.tolist(), papers.tolist()))
+    hits.sort(key=lambda hit: (-hit.score, hit.chunk_id))
+    return hits[:k]
+
+
+def _bm25(
+    segment: FtsIndex, terms: Sequence[str], weights: Mapping[str, float], stats: GlobalStats
+) -> NDArray[np.float64]:
+    import numpy as np
+
+    scores = np.zeros(segment.num_rows)
+    if not stats.average_length:
+        return scores
+    k1, b = segment.k1, segment.b
+    norms = k1 * ((1 - b) + b / stats.average_length * segment.lengths)
+    postings = segment.postings(terms)
+    for term in terms:
+        if term in postings:
+            numbers, counts = postings[term]
+            weight = weights[term] * stats.chunk_idf(term) * (k1 + 1)
+            scores[numbers] += weight * counts / (counts + norms[numbers])
+    return scores
+
+
+def _paper_match(
+    segment: FtsIndex, terms: Sequence[str], weights: Mapping[str, float], stats: GlobalStats, question_weight: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return, by paper number, the share of the question in its metadata, and what that adds to its chunks."""
+    import numpy as np
+
+    shares, gains = np.zeros(len(segment.paper_ids)), np.zeros(len(segment.paper_ids))
+    postings = segment.paper_postings(terms)
+    for term in terms:
+        if term in postings:
+            numbers, _ = postings[term]
+            shares[numbers] += weights[term] * stats.chunk_idf(term) / question_weight
+            gains[numbers] += weights[term] * stats.chunk_idf(term)
+    return shares, gains * shares**2
+
+
+def _add_first_chunks(
+    segment: FtsIndex, scores: NDArray[np.float64], mask: NDArray[np.bool_], shares: NDArray[np.float64]
+) -> None:
+    """Let papers that match by metadata alone in with their first allowed chunk."""
+    import numpy as np
+
+    for paper in np.flatnonzero(shares >= PAPER_ONLY_SHARE).tolist():
+        chunks = np.flatnonzero((segment.paper_of_chunk == paper) & mask)
+        if len(chunks) and not scores[chunks].any():
+            scores[chunks[0]] = 1e-6
+
+
+def _among(numbers: Sequence[int]) -> str:
+    return f"chunk_no IN ({', '.join(str(int(number)) for number in numbers) or 'NULL'})"
+
+
+def _idf(num: int, df: int) -> float:
+    return math.log10((num - df + 0.5) / (df + 0.5) + 1)
+
+
+def _vector_id(chunk_id: str) -> int:
+    from corpus_assets.vectors import vector_id
+
+    return vector_id(chunk_id)
+
+
+def _chunk(row: tuple[Any, ...]) -> Chunk:
+    values = list(row)
+    values[4] = SectionKind(values[4])
+    return Chunk(*values)
