@@ -115,7 +115,7 @@ def _names_in(text: str) -> tuple[list[str], str]:
     text = re.sub(r"^by\s+", "", text, flags=re.IGNORECASE)
     text = _MARKS.sub(",", text)
     parts = [part.strip(" ,.;") for part in re.split(r"\s*[,;·|]\s*|\s+and\s+|\s+&\s+|^and\s+|\s+und\s+", text)]
-    parts = [part for part in parts if part and len(part) > 1]
+    parts = [re.sub(r"^and\s+", "", part) for part in parts if len(part) > 1]
     if not parts:
         return [], ""
     names = [part for part in parts if is_name(part)]

@@ -21,8 +21,9 @@ _ANOTHERS = re.compile(
     r"\b(?:comment(?:s|ary)? (?:on|to)|reply to|response to|erratum (?:to|for)|correct(?:ion|s) (?:to|of|for)?"
     r"|corrigendum (?:to|for)|retract(?:ion|s) of|see also|replication of|reproduction of"
     r"|original (?:article|paper|publication)|supplement(?:s|ary)? to"
-    r"|(?:data|code|dataset|software|materials?|figshare|zenodo|dryad|archive|repository)\b.{0,60}"
-    r"(?:available|at|from|doi|deposited)|available (?:at|from)|cited|in:|et al\.?,? \(?\d{4})",
+    r"|(?:data|code|dataset|software|materials?|scripts?)\b[^.]{0,60}\b(?:available|deposited|archived)"
+    r"|(?:data|code|figshare|zenodo|dryad|archive|repository)\W{0,3}(?:doi|https?)|available (?:at|from)|cited|in:"
+    r"|et al\.?,? \(?\d{4})",
     re.IGNORECASE,
 )
 _PUBLICATION = re.compile(
@@ -109,17 +110,15 @@ def find_doi(front: FrontMatter) -> tuple[str, str]:
 
 def _mentions(lines: Sequence[FrontLine]) -> Iterator[_Mention]:
     bottoms = {page: max(line.y for line in lines if line.page == page) for page in {line.page for line in lines}}
-    in_references = False
     for index, line in enumerate(lines):
-        in_references = in_references or bool(_REFERENCES.match(line.text))
+        if _REFERENCES.match(line.text):
+            return  # a footer with the paper's own DOI stands on page 1 too
         for match in _DOI_START.finditer(line.text.replace("\u2010", "-").replace("\u2011", "-")):
             doi = _complete(match, lines, index)
             before = _text_before(lines, index, match.start())
             if not doi or _PART_OF_PAPER.search(doi) or _ANOTHERS.search(before):
                 continue
             at_edge = line.y <= 0.1 * bottoms[line.page] or line.y >= 0.9 * bottoms[line.page]
-            if in_references and not at_edge:
-                continue
             label = _DOI_LABEL.search(before)
             beside = " ".join(near.text for near in lines[max(0, index - 1) : index + 2])
             is_line_start = not line.text[: match.start()].strip(" :/.") or bool(

@@ -17,7 +17,7 @@ import hashlib
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from corpus_assets.front_title import fold_title
@@ -77,7 +77,6 @@ class IdentityInput:
     num_pages: int = 0
     num_chars: int = 0
     status: PaperStatus = PaperStatus.READY
-    manifest_row: ManifestRow | None = None
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,8 @@ class Identity:
     """Who a file is. ``reason`` is empty where the reader's own reason stands.
 
     ``version_of`` is the paper that is served instead (relations duplicate, near_duplicate, version) or that this one
-    belongs to (supplement). ``also_at`` lists, on the file that stands for them, the other paths with the same bytes.
+    belongs to (supplement). Files with the same bytes share one ``paper_id``: the first by path stands for them and
+    lists the others in ``also_at``; the others are duplicates of it.
     """
 
     paper_id: str
@@ -96,9 +96,14 @@ class Identity:
     also_at: tuple[str, ...] = ()
 
 
-def assign_identities(docs: Sequence[IdentityInput]) -> dict[str, Identity]:
-    """Return each path's identity; every paper id is given once, and the order of ``docs`` does not matter."""
-    return _Assignment(docs).run()
+def assign_identities(
+    docs: Sequence[IdentityInput], manifest: Mapping[str, ManifestRow] | None = None
+) -> dict[str, Identity]:
+    """Return each path's identity; the order of ``docs`` does not matter, and a rename changes no paper id.
+
+    The manifest's ``paper_id``, ``version_of`` and ``supplement_of`` are obeyed; its other columns are in the metadata already.
+    """
+    return _Assignment(docs, manifest or {}).run()
 
 
 @dataclass
@@ -107,6 +112,7 @@ class _Paper:
 
     doc: IdentityInput
     other_paths: tuple[str, ...]
+    row: ManifestRow | None
     signature: Signature | None
     leader: _Paper | None = None
     relation: str = ""
@@ -125,8 +131,8 @@ class _Paper:
 
 
 class _Assignment:
-    def __init__(self, docs: Sequence[IdentityInput]) -> None:
-        self.papers = sorted(_merge_same_bytes(docs), key=_preference)
+    def __init__(self, docs: Sequence[IdentityInput], manifest: Mapping[str, ManifestRow]) -> None:
+        self.papers = sorted(_merge_same_bytes(docs, manifest), key=_preference)
         self.readable = [index for index, paper in enumerate(self.papers) if paper.is_readable]
 
     def run(self) -> dict[str, Identity]:
@@ -243,12 +249,12 @@ class _Assignment:
         names: dict[str, int] = {}
         for index in reversed(range(len(self.papers))):
             paper = self.papers[index]
-            row_id = paper.doc.manifest_row.paper_id if paper.doc.manifest_row else ""
+            row_id = paper.row.paper_id if paper.row else ""
             for name in (paper.metadata.doi, row_id, make_slug(row_id) if row_id else "", *_paths(paper)):
                 names[name] = index
         names.pop("", None)
         for index in self.readable:
-            row = self.papers[index].doc.manifest_row
+            row = self.papers[index].row
             if row is None:
                 continue
             target = names.get(row.version_of, names.get(row.version_of.lower(), index))
@@ -292,14 +298,14 @@ class _Assignment:
             taken.add(paper.paper_id)
 
 
-def _merge_same_bytes(docs: Sequence[IdentityInput]) -> Iterator[_Paper]:
+def _merge_same_bytes(docs: Sequence[IdentityInput], manifest: Mapping[str, ManifestRow]) -> Iterator[_Paper]:
     groups: dict[str, list[IdentityInput]] = defaultdict(list)
     for doc in sorted(docs, key=lambda doc: doc.path):
         groups[doc.sha256 or f"path:{doc.path}"].append(doc)
-    for members in groups.values():
-        first = min(members, key=lambda doc: (doc.manifest_row is None, doc.status not in SERVED_STATUSES, doc.path))
-        others = tuple(doc.path for doc in members if doc is not first)
-        yield _Paper(first, others, read_signature(first.signature) if first.signature else None)
+    for first, *others in groups.values():
+        row = next((manifest[doc.path] for doc in (first, *others) if doc.path in manifest), None)
+        signature = read_signature(first.signature) if first.signature else None
+        yield _Paper(first, tuple(doc.path for doc in others), row, signature)
 
 
 def _preference(paper: _Paper) -> tuple[object, ...]:
@@ -342,18 +348,9 @@ def _identities(paper: _Paper) -> Iterator[tuple[str, Identity]]:
         main = paper.supplement_of.leader or paper.supplement_of
         identity = replace(identity, version_of=main.paper_id, relation="supplement")
     yield doc.path, identity
+    copy = replace(identity, reason=f"the same bytes as {doc.path}", relation="duplicate", also_at=())
     for path in paper.other_paths:
-        mark = hashlib.sha256(path.encode()).hexdigest()[:6]
-        yield (
-            path,
-            Identity(
-                f"{paper.paper_id}-copy-{mark}",
-                PaperStatus.DUPLICATE if paper.is_readable else doc.status,
-                f"the same bytes as {doc.path}",
-                identity.version_of or paper.paper_id,
-                "duplicate",
-            ),
-        )
+        yield path, replace(copy, status=PaperStatus.DUPLICATE if paper.is_readable else doc.status)
 
 
 def _are_told_apart(one: _Paper, other: _Paper) -> bool:
@@ -375,8 +372,8 @@ def _are_told_apart(one: _Paper, other: _Paper) -> bool:
 
 
 def _have_own_ids(one: _Paper, other: _Paper) -> bool:
-    first = one.doc.manifest_row.paper_id if one.doc.manifest_row else ""
-    second = other.doc.manifest_row.paper_id if other.doc.manifest_row else ""
+    first = one.row.paper_id if one.row else ""
+    second = other.row.paper_id if other.row else ""
     return bool(first and second and first != second)
 
 
@@ -416,7 +413,7 @@ def _family_name(name: str) -> str:
 
 def _base_id(paper: _Paper) -> str:
     doc, metadata = paper.doc, paper.metadata
-    if doc.manifest_row and (stated := make_slug(doc.manifest_row.paper_id)):
+    if paper.row and (stated := make_slug(paper.row.paper_id)):
         return stated
     if not paper.is_readable:
         digest = doc.sha256 or hashlib.sha256(doc.path.encode()).hexdigest()
