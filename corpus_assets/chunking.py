@@ -21,6 +21,7 @@ from corpus_assets.model import Chunk, Page, ParsedPaper, Section, SectionKind
 from corpus_assets.sentences import split_paragraphs, split_sentences
 from corpus_assets.settings import ChunkSettings
 
+CHUNKER_VERSION = "1"  # raised when the same text gives other chunks
 TITLE_PIECES = 32
 MIN_TEXT_PIECES = 4  # fewer than these left beside the title and the special tokens is no room for a text
 _TINY_PIECES = 12  # a chunk this small does not stand alone while more of its section follows
@@ -196,7 +197,7 @@ class _Cutter:
         if self.budget < MIN_TEXT_PIECES:
             raise BadInputError(
                 f"A chunk of at most {self.limit} tokens leaves {max(0, self.budget)} for the text of {title!r}.",
-                hint="Raise chunks.max_tokens, use a model that reads longer texts, or set embedding.include_title=false.",
+                hint="Raise chunks.max_tokens, take a model that reads more, or set embedding.include_title to false.",
             )
         self.target = max(1, min(settings.target_tokens - self.head_pieces, self.budget))
 

@@ -14,7 +14,9 @@ class Embedder(Protocol):
     """Turn texts into unit vectors.
 
     ``fingerprint`` identifies everything that shapes the vectors (weights, pooling, prompts, precision); vectors of
-    different fingerprints are never mixed. ``max_tokens`` counts word pieces including ``num_special_tokens``.
+    different fingerprints are never mixed. ``max_tokens`` counts word pieces including ``num_special_tokens``, which
+    are those the model adds to every document (a document prompt among them). ``degraded`` is empty, or names what
+    could not be had and what is used instead.
     """
 
     name: str
@@ -22,6 +24,7 @@ class Embedder(Protocol):
     dimension: int
     max_tokens: int
     num_special_tokens: int
+    degraded: str
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return ``(len(texts), dimension)`` float32 unit vectors, in the order of ``texts``."""

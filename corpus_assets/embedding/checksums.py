@@ -1,0 +1,73 @@
+"""SHA-256 of model files, remembered by size and time so that start-up does not read 90 MB each time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+logger = logging.getLogger(__name__)
+
+_FILE_NAME = "checksums.json"
+
+
+class Checksums:
+    """The remembered checksums of one cache directory; without write access they are computed each time."""
+
+    def __init__(self, cache_dir: Path) -> None:
+        self.path = cache_dir / _FILE_NAME
+        self._known = _read(self.path)
+
+    def sha256(self, path: Path) -> str:
+        """Return the file's checksum in hex, read again only when its size or modification time changed."""
+        path = path.resolve()
+        stat = path.stat()
+        entry = self._known.get(str(path))
+        if entry is not None and entry[:2] == [stat.st_size, stat.st_mtime_ns]:
+            return str(entry[2])
+        digest = hash_file(path)
+        self._known[str(path)] = [stat.st_size, stat.st_mtime_ns, digest]
+        self._write()
+        return digest
+
+    def _write(self) -> None:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(self.path, json.dumps(self._known, indent=1, sort_keys=True))
+        except OSError as error:
+            logger.debug("checksums are not remembered in %s: %s", self.path, error)
+
+
+def hash_file(path: Path) -> str:
+    """Return the sha256 of a file in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digest_of(parts: Iterable[str]) -> str:
+    """Return 16 hex digits of sha256 over the parts in order."""
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def write_atomic(path: Path, text: str) -> None:
+    """Write a file so that a reader sees the old text or the new, never a part."""
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _read(path: Path) -> dict[str, list[int | str]]:
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}  # nothing remembered: everything is read once more
+    return known if isinstance(known, dict) else {}
