@@ -101,7 +101,7 @@ def assign_identities(
 ) -> dict[str, Identity]:
     """Return each path's identity; the order of ``docs`` does not matter, and a rename changes no paper id.
 
-    The manifest's ``paper_id``, ``version_of`` and ``supplement_of`` are obeyed; its other columns are in the metadata already.
+    The manifest's ``paper_id``, ``version_of`` and ``supplement_of`` are obeyed; the rest of it is in the metadata.
     """
     return _Assignment(docs, manifest or {}).run()
 

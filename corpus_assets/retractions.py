@@ -53,8 +53,9 @@ _TITLE_SIGNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         (
             RETRACTION,
             r"^\W*(?:(?:notice of |statement of )?(?:partial )?(?:retraction|withdrawal)"
-            r"(?: (?:notice|note|statement|article))?\s*(?:[:\]–—]|- |to:|of:|for:|$)|retracted(?: (?:article|paper|chapter|publication))?\s*(?:[:\]–—]|- )"
-            r"|withdrawn(?: article)?\s*(?:[:\]–—]|- )|(?:retraction|withdrawal) (?:of|to|for) [“\"'‘])"
+            r"(?: (?:notice|note|statement|article))?\s*(?:[:\]–—]|- |to:|of:|for:|$)"
+            r"|(?:retracted|withdrawn)(?: (?:article|paper|chapter|publication))?\s*(?:[:\]–—]|- )"
+            r"|(?:retraction|withdrawal) (?:of|to|for) [“\"'‘])"
             r"|[\[(](?:retracted|withdrawn)(?: (?:article|paper))?[\])]\W*$",
         ),
         (CONCERN, r"^\W*(?:editorial |notice of |editor['’]s )?expressions? of concern\b"),
