@@ -16,11 +16,11 @@ _FILE_NAME = "checksums.json"
 
 
 class Checksums:
-    """The remembered checksums of one cache directory; without write access they are computed each time."""
+    """The remembered checksums of one cache directory; without one, or write access, they are computed each time."""
 
-    def __init__(self, cache_dir: Path) -> None:
-        self.path = cache_dir / _FILE_NAME
-        self._known = _read(self.path)
+    def __init__(self, cache_dir: Path | None = None) -> None:
+        self.path = cache_dir / _FILE_NAME if cache_dir is not None else None
+        self._known = _read(self.path) if self.path is not None else {}
 
     def sha256(self, path: Path) -> str:
         """Return the file's checksum in hex, read again only when its size or modification time changed."""
@@ -31,15 +31,16 @@ class Checksums:
             return str(entry[2])
         digest = hash_file(path)
         self._known[str(path)] = [stat.st_size, stat.st_mtime_ns, digest]
-        self._write()
+        if self.path is not None:
+            self._write(self.path)
         return digest
 
-    def _write(self) -> None:
+    def _write(self, path: Path) -> None:
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomic(self.path, json.dumps(self._known, indent=1, sort_keys=True))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(path, json.dumps(self._known, indent=1, sort_keys=True))
         except OSError as error:
-            logger.debug("checksums are not remembered in %s: %s", self.path, error)
+            logger.debug("checksums are not remembered in %s: %s", path, error)
 
 
 def hash_file(path: Path) -> str:

@@ -19,9 +19,10 @@ MAX_BATCH_TOKENS = 4096  # more at once is slower on a CPU: the activations leav
 class BertTokenizer:
     """A ``tokenizer.json`` with truncation set by us; the packaged ones carry limits of their own (128, padded)."""
 
-    def __init__(self, path: Path, max_tokens: int) -> None:
+    def __init__(self, path: Path, max_tokens: int, strategy: str = "longest_first") -> None:
         self.path = path
         self.max_tokens = max_tokens
+        self.strategy = strategy
 
     @cached_property
     def whole(self) -> Any:
@@ -31,7 +32,7 @@ class BertTokenizer:
     @cached_property
     def truncating(self) -> Any:
         tokenizer = self._load()
-        tokenizer.enable_truncation(self.max_tokens)
+        tokenizer.enable_truncation(self.max_tokens, strategy=self.strategy)
         return tokenizer
 
     @cached_property

