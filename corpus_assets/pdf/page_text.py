@@ -1,0 +1,183 @@
+"""One page of a PDF: its text where it has readable text, else from its picture, else why not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from corpus_assets.model import PageState
+from corpus_assets.pdf.draft import PageDraft
+from corpus_assets.pdf.hidden_text import find_image_cover, has_contrast, take_hidden_text
+from corpus_assets.pdf.lines import Line, merge_pieces, read_lines
+from corpus_assets.pdf.normalise import clean_text, compose_detached_accents
+from corpus_assets.pdf.ocr import MAX_PIXELS, OcrUnavailableError, PageReader, PageReading
+from corpus_assets.pdf.quality import measure_quality, measure_text
+from corpus_assets.settings import ParseSettings
+
+SPARSE_CHARS = 250  # a page with less text than this and a page-wide image is looked at by OCR
+SCAN_COVER = 0.6  # share of the page one image covers for the page to be a scan
+MIN_LAYER_QUALITY = 0.8  # an OCR layer that reads worse is made anew
+BETTER_BY = 0.1  # quality by which our OCR must beat the text it replaces
+MIN_OCR_CONFIDENCE = 0.35
+MIN_OCR_QUALITY = 0.35
+MAX_SIDEWAYS_CHARS = 200  # more sideways text than this is content (a table on its side), not a stamp
+MIN_ZOOM_DPI = 36
+
+
+def read_page(
+    document: Any, number: int, settings: ParseSettings, ocr: PageReader | None, why_no_ocr: str
+) -> PageDraft:
+    """Return what one page (counted from 1) holds. Never raises for what the page does; the reason says it."""
+    draft = PageDraft(number)
+    try:
+        page = document[number - 1]
+        _read(draft, page, settings, ocr, why_no_ocr)
+    except MemoryError:
+        raise
+    except Exception as error:  # mupdf raises RuntimeError, ValueError and a family of its own, from anywhere
+        if isinstance(error, TypeError | AttributeError | KeyError | AssertionError):
+            raise  # ours
+        message = clean_text(str(error)).strip() or type(error).__name__
+        draft.state, draft.lines, draft.quality = PageState.UNREADABLE, [], 0.0
+        draft.reason = f"the page is damaged ({message[:200]})"
+    return draft
+
+
+def _read(draft: PageDraft, page: Any, settings: ParseSettings, ocr: PageReader | None, why_no_ocr: str) -> None:
+    import pymupdf
+
+    flags = pymupdf.TEXTFLAGS_DICT & ~pymupdf.TEXT_PRESERVE_IMAGES & ~pymupdf.TEXT_MEDIABOX_CLIP
+    text_page = page.get_textpage(flags=flags)
+    page_dict = text_page.extractDICT()
+    page_dict["width"], page_dict["height"] = page.cropbox.width, page.cropbox.height
+    draft.hidden, has_ocr_layer = take_hidden_text(page, page_dict)
+    upright, sideways = read_lines(page_dict)
+    draft.lines = merge_pieces(upright)
+    _set_extent(draft, page_dict)
+    _place_sideways(draft, merge_pieces(sideways))
+    num_chars = sum(len(line.text) for line in draft.lines)
+    if has_ocr_layer:
+        draft.flags.add("ocr_layer")
+    if not num_chars:
+        _read_without_text(draft, page, settings, ocr, why_no_ocr)
+        return
+    draft.quality = measure_quality(draft.lines)
+    needed = max(settings.min_page_quality, MIN_LAYER_QUALITY if has_ocr_layer else 0.0)
+    if draft.quality < needed:
+        _replace_bad_text(draft, page, settings, ocr, why_no_ocr, has_ocr_layer)
+    elif num_chars < SPARSE_CHARS and not has_ocr_layer and find_image_cover(page) >= SCAN_COVER:
+        _add_text_of_image(draft, page, settings, ocr, num_chars)
+
+
+def _set_extent(draft: PageDraft, page_dict: dict[str, Any]) -> None:
+    draft.width, draft.height = page_dict["width"], page_dict["height"]
+    bottom = max((line.y1 for line in draft.lines), default=0.0)
+    if bottom > draft.height + 40 and draft.width > draft.height:  # read as a reader turns it
+        draft.width, draft.height = draft.height, draft.width
+
+
+def _place_sideways(draft: PageDraft, sideways: list[Line]) -> None:
+    """Keep stamps and axis labels beside the text; a sideways table goes to the end of its page."""
+    if sum(len(line.text) for line in sideways) <= MAX_SIDEWAYS_CHARS:
+        draft.furniture.extend(line.text for line in sideways)
+        return
+    bottom = max((line.y1 for line in draft.lines), default=0.0)
+    top = min((line.y0 for line in sideways), default=0.0)
+    for line in sideways:
+        shift = bottom + 40 - top
+        line.y0, line.y1, line.baseline = line.y0 + shift, line.y1 + shift, line.baseline + shift
+    draft.lines.extend(sideways)
+
+
+def _read_without_text(
+    draft: PageDraft, page: Any, settings: ParseSettings, ocr: PageReader | None, why_no_ocr: str
+) -> None:
+    if not page.get_bboxlog() or not has_contrast(page):
+        draft.state = PageState.BLANK
+        return
+    reading, reason = _ocr(page, settings, ocr, why_no_ocr)
+    if reading is None:
+        draft.state, draft.quality, draft.reason = PageState.UNREADABLE, 0.0, reason
+        return
+    quality = measure_text(reading.text)
+    if not reading.lines:
+        draft.state, draft.quality, draft.reason = PageState.UNREADABLE, 0.0, "a picture in which OCR found no text"
+    elif reading.confidence < MIN_OCR_CONFIDENCE or quality < MIN_OCR_QUALITY:
+        draft.state, draft.quality, draft.confidence = PageState.UNREADABLE, quality, reading.confidence
+        draft.reason = f"OCR could not read it (confidence {reading.confidence:.2f}, quality {quality:.2f})"
+    else:
+        _take_reading(draft, reading, quality, ocr)
+
+
+def _replace_bad_text(
+    draft: PageDraft, page: Any, settings: ParseSettings, ocr: PageReader | None, why_no_ocr: str, is_layer: bool
+) -> None:
+    """Read a page of garbled text from its picture; keep a poor OCR layer that ours does not beat."""
+    bad = draft.quality
+    reading, reason = _ocr(page, settings, ocr, why_no_ocr)
+    if reading is not None and reading.lines:
+        quality = measure_text(reading.text)
+        if reading.confidence >= MIN_OCR_CONFIDENCE and quality >= max(
+            MIN_OCR_QUALITY, bad + (BETTER_BY if is_layer else 0)
+        ):
+            draft.flags.add("ocr_layer_replaced" if is_layer else "garbled_text_replaced")
+            draft.flags.discard("ocr_layer")
+            _take_reading(draft, reading, quality, ocr)
+            return
+        reason = f"OCR did no better (confidence {reading.confidence:.2f})"
+    elif reading is not None:
+        reason = "OCR found no text"
+    if bad >= settings.min_page_quality:
+        draft.flags.add("poor_ocr_layer")
+        return
+    draft.lines = []
+    draft.state = PageState.UNREADABLE
+    draft.reason = f"garbled text (quality {bad:.2f}); {reason}"
+
+
+def _add_text_of_image(
+    draft: PageDraft, page: Any, settings: ParseSettings, ocr: PageReader | None, num_chars: int
+) -> None:
+    """Read a scan that has only a stamp or a page number as text."""
+    reading, reason = _ocr(page, settings, ocr, "")
+    if reading is None:
+        draft.flags.add("image_not_read")
+        draft.reason = reason
+        return
+    quality = measure_text(reading.text)
+    if reading.confidence >= 0.6 and quality >= 0.5 and len(reading.text) > 2 * num_chars + 50:
+        draft.flags.add("scan_with_some_text")
+        _take_reading(draft, reading, quality, ocr)
+
+
+def _take_reading(draft: PageDraft, reading: PageReading, quality: float, ocr: PageReader | None) -> None:
+    draft.state = ocr.state if ocr is not None else PageState.OCR
+    draft.quality, draft.confidence = quality, reading.confidence
+    draft.keeps_order = True
+    draft.reason = ""
+    lines = []
+    for read in reading.lines:
+        text, _ = compose_detached_accents(clean_text(read.text).strip())
+        if not text:
+            continue
+        line = Line(read.x0, read.y0, read.x1, read.y1, read.block, [])
+        line.text, line.baseline = text, read.y1
+        lines.append(line)
+    draft.lines = lines
+
+
+def _ocr(page: Any, settings: ParseSettings, ocr: PageReader | None, why_no_ocr: str) -> tuple[PageReading | None, str]:
+    """Return the reading of a page's picture, or None and why there is none."""
+    import pymupdf
+
+    if ocr is None:
+        return None, why_no_ocr
+    area = max(1.0, page.rect.width * page.rect.height)
+    dpi = min(float(settings.ocr_dpi), 72.0 * (MAX_PIXELS / area) ** 0.5)
+    if dpi < MIN_ZOOM_DPI:
+        return None, "the page is too large to be rendered for OCR"
+    matrix = pymupdf.Matrix(dpi / 72, dpi / 72)
+    png = page.get_pixmap(matrix=matrix, colorspace=pymupdf.csGRAY, alpha=False).tobytes("png")
+    try:
+        return ocr.read(png, dpi), ""
+    except OcrUnavailableError as error:
+        return None, str(error)

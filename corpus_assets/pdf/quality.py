@@ -1,0 +1,75 @@
+"""Does a page's text read like text? A number from 0 to 1, so that "has text" can mean "has readable text"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from corpus_assets.pdf.lexicon import load_lexicon, load_trigrams
+from corpus_assets.pdf.lines import Line
+
+MIN_WORDS = 12  # fewer are too few to judge by the lexicon
+
+_TOKEN = re.compile(r"[^\W\d_]+")
+_CID = re.compile(r"\(cid:\d+\)")
+_SPLIT_RUN = re.compile(r"(?:\b[a-z]{1,2} ){5,}")
+_LATIN = re.compile("[a-zA-Zà-öø-ÿĀ-ſ]+")
+
+
+def measure_quality(lines: Sequence[Line]) -> float:
+    """Return the share of the text that reads like text: no lost glyphs, words made of the letters words are made of.
+
+    Text in other scripts than Latin is judged by its lost glyphs alone.
+    """
+    return measure_text(" ".join(line.text for line in lines), sum(line.num_bad for line in lines))
+
+
+def measure_text(text: str, num_bad: int = 0) -> float:
+    """Return the quality of a text, ``num_bad`` being the characters cleaning has already taken out of it."""
+    num_chars = len(text) + num_bad
+    if not num_chars:
+        return 1.0
+    if "(cid:" in text:
+        num_bad += sum(len(match) for match in _CID.findall(text))
+    intact = max(0.0, 1.0 - 3.0 * num_bad / num_chars)
+    return round(intact * _word_likeness(text), 3)
+
+
+def _word_likeness(text: str) -> float:
+    tokens = _TOKEN.findall(text)
+    words = [token.lower() for token in tokens if len(token) > 1]
+    latin = [word for word in words if _LATIN.fullmatch(word)]
+    if len(latin) < MIN_WORDS or len(latin) < 0.5 * len(words):
+        return _intact_words(tokens, text) if len(tokens) > 40 else 1.0
+    lexicon = load_lexicon()
+    num_known = 0.0
+    unknown = []
+    for word in latin:
+        if len(word) > 2 and word in lexicon:
+            num_known += 1
+        else:
+            unknown.append(word)
+    trigrams = load_trigrams()
+    for word in unknown:
+        num_known += _plausibility(word, trigrams)
+    likeness = num_known / len(latin)
+    return min(1.0, max(0.0, (likeness - 0.30) / 0.40)) * _intact_words(tokens, text)
+
+
+def _plausibility(word: str, trigrams: frozenset[str]) -> float:
+    """Return how much of a word is made of letter triples that occur in words."""
+    if len(word) < 3:
+        return 0.5
+    if not word.isascii():
+        return 0.8
+    marked = f"^{word[:20]}$"
+    num = len(marked) - 2
+    return (sum(1 for start in range(num) if marked[start : start + 3] in trigrams) / num) ** 2
+
+
+def _intact_words(tokens: Sequence[str], text: str) -> float:
+    """Return 1 where words are whole, down to 0 where they are drawn letter by letter with spaces between."""
+    if len(tokens) < 40:
+        return 1.0
+    num_split = sum(len(match) for match in _SPLIT_RUN.findall(text))
+    return max(0.0, 1.0 - 2.0 * max(0.0, num_split / len(text) - 0.05))
