@@ -10,14 +10,7 @@ from corpus_assets.errors import CopilotError
 from corpus_assets.gates import Gate, GateContext, GateResult, Severity
 from corpus_assets.gates import run_gates as judge
 from evaluation.balance import judge_balance, measure_balance
-from evaluation.golden_gates import (
-    QualityOf,
-    check_floor,
-    check_no_regression,
-    check_p95_latency,
-    check_retrieval_decision,
-    not_measured,
-)
+from evaluation.golden_gates import check_floor, check_no_regression, check_p95_latency, check_retrieval_decision
 from evaluation.honesty import AskedCase, ask_cases, check_faithfulness, check_honesty
 from evaluation.index_gates import (
     check_faiss_recall_vs_exact,
@@ -26,6 +19,7 @@ from evaluation.index_gates import (
     check_unique_chunks,
     check_vectors_match_texts,
 )
+from evaluation.quality import QualityOf, not_measured
 
 if TYPE_CHECKING:
     import numpy as np

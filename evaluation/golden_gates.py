@@ -8,139 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from corpus_assets.errors import BadInputError
-from corpus_assets.gates import GateContext, GateResult
-from evaluation.bench import FixtureBench, measure_fixture, open_embedder
-from evaluation.cases import Fixture, load_fixture
-from evaluation.metrics import DEFAULT_METRICS, mean
+from corpus_assets.gates import GateResult
+from evaluation.bench import measure_fixture
+from evaluation.metrics import mean
 from evaluation.policy import ModeDecision, describe_sample
+from evaluation.quality import QualityOf, not_measured
 from evaluation.runner import Benchmark, decide_benchmark
 from evaluation.statistics import bootstrap_interval, compare_paired, holm
 
-if TYPE_CHECKING:
-    from corpus_assets.embedding.protocol import Embedder
-    from corpus_assets.settings import Settings
-    from corpus_assets.store.generation import Generation
-
-DEFAULT_GOLDEN = Path(__file__).parent / "fixtures" / "document_evidence" / "bench_v1.json"
-MIN_SHARE_PRESENT = 0.5
 NUM_WORST = 5
 NUM_REPEATS = 3  # a p95 over the ceiling is taken again this often; the best counts
-
-
-@dataclass(frozen=True)
-class GoldenChoice:
-    """The golden set that applies to a candidate, or why none does (``problem`` when one should have)."""
-
-    fixture: Fixture | None
-    reason: str = ""
-    problem: str = ""
-
-
-def choose_golden(settings: Settings, candidate: Generation) -> GoldenChoice:
-    """Return the set named in the settings, or the sample corpus' own when this is (mostly) the sample corpus."""
-    named = settings.gates.golden_path
-    try:
-        fixture = load_fixture(named or DEFAULT_GOLDEN)
-    except BadInputError as error:
-        return GoldenChoice(None, problem=str(error))
-    if named is not None:
-        return GoldenChoice(fixture)
-    judged = fixture.judged_paper_ids
-    num_present = sum(paper_id in candidate.papers for paper_id in judged)
-    if num_present < MIN_SHARE_PRESENT * len(judged):
-        return GoldenChoice(
-            None,
-            reason="No golden set: quality not measured. Judge some questions (docs/golden_set.md) and set gates.golden_path.",
-        )
-    return GoldenChoice(fixture)
-
-
-@dataclass
-class QualityOf:
-    """The measurements of one candidate, taken once when first asked for."""
-
-    context: GateContext
-    embedder: Embedder | None = None
-
-    @property
-    def settings(self) -> Settings:
-        return self.context.settings
-
-    @cached_property
-    def metrics(self) -> tuple[str, ...]:
-        k = self.settings.gates.k
-        wanted = (f"ndcg@{k}", f"recall@{k}", f"hit_rate@{k}", *DEFAULT_METRICS)
-        return tuple(dict.fromkeys(wanted))
-
-    @cached_property
-    def golden(self) -> GoldenChoice:
-        return choose_golden(self.settings, self.context.candidate)
-
-    @cached_property
-    def candidate_embedder(self) -> Embedder:
-        return self.embedder or open_embedder(self.context.candidate, self.settings)
-
-    @cached_property
-    def measured(self) -> FixtureBench | None:
-        """Return the candidate's measurements, or None without a golden set."""
-        if self.golden.fixture is None:
-            return None
-        return measure_fixture(
-            self.golden.fixture,
-            self.context.candidate,
-            settings=self.settings,
-            embedder=self.candidate_embedder,
-            metrics=self.metrics,
-        )
-
-    @cached_property
-    def published_measured(self) -> FixtureBench | None:
-        """Return the published generation's measurements on the same set, or None without either."""
-        published = self.context.published
-        if self.golden.fixture is None or published is None:
-            return None
-        if published.manifest.embedder.fingerprint == self.context.candidate.manifest.embedder.fingerprint:
-            embedder = self.candidate_embedder
-        else:
-            embedder = open_embedder(published, self.settings)
-        return measure_fixture(
-            self.golden.fixture, published, settings=self.settings, embedder=embedder, metrics=self.metrics
-        )
-
-    @cached_property
-    def decision(self) -> ModeDecision | None:
-        if self.measured is None or self.measured.benchmark is None:
-            return None
-        return decide_benchmark(
-            self.measured.benchmark, embedder=self.candidate_embedder.name, gates=self.settings.gates
-        )
-
-    @property
-    def served_mode(self) -> str:
-        """Return the mode this candidate would be served in: the settings', else the policy's, else hybrid."""
-        if self.settings.retrieval.mode != "auto":
-            return self.settings.retrieval.mode
-        return self.decision.mode if self.decision else "hybrid"
-
-
-def not_measured(name: str, floor: float, golden: GoldenChoice) -> GateResult:
-    """Return the explicit verdict for a corpus without a usable golden set: failing if it should have one."""
-    is_broken = bool(golden.problem)
-    return GateResult(
-        name,
-        0.0,
-        floor,
-        passed=False,
-        severity="ERROR" if is_broken else "WARN",
-        detail=golden.problem or golden.reason,
-        extra={"golden_hash": ""},
-    )
 
 
 def check_floor(quality: QualityOf, kind: str, name: str, floor: float) -> GateResult:
@@ -270,7 +149,8 @@ def check_no_regression(quality: QualityOf) -> GateResult:
         for key in shown
     ]
     served = compared["served ndcg"]
-    detail = f"{'; '.join(parts)} on {served.num_cases} cases against generation {quality.context.published.id}. {describe_sample(served)}"
+    against = f"on {served.num_cases} cases against generation {quality.context.published.id}"
+    detail = f"{'; '.join(parts)} {against}. {describe_sample(served)}"
     return GateResult(
         name,
         compared[worst].difference,

@@ -88,9 +88,7 @@ def find_dishonesty(answer: AnswerRecord, generation: Generation) -> list[str]:
             continue
         text = generation.text(citation.paper_id)[citation.char_start : citation.char_end]
         if text != citation.quote:
-            problems.append(
-                f"[{citation.n}] is not what {citation.paper_id} says at its place: {citation.quote[:60]!r}"
-            )
+            problems.append(f"[{citation.n}] is not what {citation.paper_id} says there: {citation.quote[:60]!r}")
         if record.doc_sha256 != citation.doc_sha256:
             problems.append(f"[{citation.n}] names another version of the file of {citation.paper_id}")
     unknown = sorted({int(mark) for mark in CITATION_MARK.findall(answer.answer)} - numbers)

@@ -159,7 +159,8 @@ def _stored_vector(generation: Generation, number: int) -> NDArray[np.float32] |
         if segment.vectors is None:
             continue
         try:
-            return segment.vectors.reconstruct(np.array([number], dtype=np.int64))[0]
+            found: NDArray[np.float32] = segment.vectors.reconstruct(np.array([number], dtype=np.int64))[0]
+            return found
         except StoreError:  # not in this segment; when it is in none, the caller counts it as missing
             continue
     return None
