@@ -28,7 +28,7 @@ _TINY_PIECES = 12  # a chunk this small does not stand alone while more of its s
 _HEADING_WORDS = 16
 _SLUG_CHARS = 40
 _TITLE_UNIT = re.compile(r"[A-Za-z]+|\d+|\S")
-_NUMBERING = re.compile(r"^\W*(?:(?:\d+|[A-Z]|[IVX]+)(?:\.\d+)*[.)]?\s+)?")
+_NUMBERING = re.compile(r"^\W*(?:(?:\d+(?:\.\d+)*[.)]?|(?:[A-Z]|[IVX]+)(?:[.)]|(?:\.\d+)+[.)]?))\s+)?")
 
 
 class TokenCounter(Protocol):
