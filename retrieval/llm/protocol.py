@@ -1,0 +1,29 @@
+"""What every language model offers to the stages. The default is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, Protocol, TypeVar
+
+from pydantic import BaseModel
+
+Reply = TypeVar("Reply", bound=BaseModel)
+Tier = Literal["small", "large"]
+
+
+class LanguageModel(Protocol):
+    """Complete a prompt into a validated pydantic object; token use and cost go to the model's own ledger."""
+
+    name: str
+
+    def complete_structured(
+        self,
+        *,
+        stage: str,
+        system: str,
+        messages: Sequence[Mapping[str, object]],
+        schema: type[Reply],
+        tier: Tier,
+    ) -> Reply:
+        """Return a ``schema`` object, or raise a ``CopilotError`` (budget, time-out, refusal, malformed reply)."""
+        ...

@@ -1,0 +1,250 @@
+"""Reranking against the original question, and the sentence scores the writer and abstention stand on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from corpus_assets.errors import ModelMissingError
+from corpus_assets.model import SectionKind
+from retrieval.passages import (
+    CAPTION,
+    LEANS_ON_BEFORE,
+    STRUCTURE_TALK,
+    Candidate,
+    Sentence,
+    SentenceReader,
+)
+from retrieval.plan import Plan
+from retrieval.rarity import CorpusTerms
+from retrieval.terms import content_stems
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from corpus_assets.embedding.protocol import Embedder
+    from corpus_assets.settings import RetrievalSettings
+
+# Logistic of a sentence's cosine to the question: .5 where judged SciFact train pairs are as often relevant as not.
+SIMILARITY_CENTRE = 0.45
+SIMILARITY_SLOPE = 12.0
+COVERAGE_SHARE = 0.35  # of a sentence's score; the rest is its cosine
+MAX_RERANK_WORDS = 180  # about 256 word pieces, the cross-encoder's cut
+
+
+class CrossEncoder(Protocol):
+    """Scores (question, passage) pairs; higher is better, unbounded."""
+
+    name: str
+
+    def predict(self, pairs: Sequence[tuple[str, str]]) -> Sequence[float]: ...
+
+
+@dataclass(frozen=True)
+class Reranked:
+    """Candidates best first with ``relevance`` in 0..1, their sentences by chunk id, and what ran."""
+
+    candidates: tuple[Candidate, ...]
+    sentences: Mapping[str, tuple[Sentence, ...]]
+    scorer: str
+    degraded: tuple[str, ...] = ()
+
+
+def sigmoid(value: float) -> float:
+    """Return the logistic of ``value``, safe for large ones."""
+    if value >= 0:
+        return 1.0 / (1.0 + math.exp(-value))
+    exponential = math.exp(value)
+    return exponential / (1.0 + exponential)
+
+
+def fuse_ranks(
+    rankings: Sequence[Sequence[str]], *, k: int, weights: Sequence[float] | None = None
+) -> list[tuple[str, float]]:
+    """Return keys with their reciprocal-rank-fusion score, best first; ties go by best single rank, then by key."""
+    scores: dict[str, float] = {}
+    best: dict[str, int] = {}
+    for index, ranking in enumerate(rankings):
+        weight = weights[index] if weights else 1.0
+        for rank, key in enumerate(ranking, start=1):
+            scores[key] = scores.get(key, 0.0) + weight / (k + rank)
+            best[key] = min(best.get(key, rank), rank)
+    return sorted(
+        ((key, round(score, 12)) for key, score in scores.items()), key=lambda item: (-item[1], best[item[0]], item[0])
+    )
+
+
+def score_sentences(
+    plan: Plan,
+    candidates: Sequence[Candidate],
+    reader: SentenceReader,
+    terms: CorpusTerms,
+    embedder: Embedder | None,
+) -> dict[str, tuple[Sentence, ...]]:
+    """Return each candidate's quotable sentences with similarity and coverage for the question and each sub-query.
+
+    Column 0 is the question itself, column ``i + 1`` sub-query ``i``.
+    """
+    questions = [plan.question, *(sub_query.text for sub_query in plan.sub_queries)]
+    by_chunk = {candidate.chunk_id: reader.sentences(candidate.chunk) for candidate in candidates}
+    unique = {sentence.key: sentence.text for sentences in by_chunk.values() for sentence in sentences}
+    similarities = embed_similarities(questions, list(unique.values()), embedder)
+    row_of = {key: row for row, key in enumerate(unique)}
+    scored: dict[str, tuple[Sentence, ...]] = {}
+    for chunk_id, sentences in by_chunk.items():
+        rows = []
+        for sentence in sentences:
+            stems = frozenset(content_stems(sentence.text))
+            coverage = tuple(terms.coverage(question, stems) for question in questions)
+            cosines = (
+                tuple(round(float(value), 6) for value in similarities[row_of[sentence.key]])
+                if similarities is not None
+                else coverage
+            )
+            rows.append(
+                replace(
+                    sentence, similarities=cosines, coverage=coverage, score=sentence_score(sentence, cosines, coverage)
+                )
+            )
+        scored[chunk_id] = tuple(rows)
+    return scored
+
+
+def embed_similarities(
+    questions: Sequence[str], texts: Sequence[str], embedder: Embedder | None
+) -> NDArray[np.float32] | None:
+    """Return ``(len(texts), len(questions))`` cosines, or None without an embedder."""
+    if embedder is None or not texts:
+        return None
+    import numpy as np
+
+    return np.asarray(embedder.embed_documents(list(texts)) @ embedder.embed_queries(list(questions)).T)
+
+
+def sentence_score(sentence: Sentence, cosines: Sequence[float], coverage: Sequence[float]) -> float:
+    """Return how well a sentence answers on its own, best column counts; sentences that lean on others lose a little."""
+    base = max(
+        (1 - COVERAGE_SHARE) * cosine + COVERAGE_SHARE * share for cosine, share in zip(cosines, coverage, strict=True)
+    )
+    return round(base + form_bonus(sentence), 6)
+
+
+def form_bonus(sentence: Sentence) -> float:
+    """Return what a sentence's form and place are worth: findings up, captions, structure talk and leaning ones down."""
+    bonus = 0.0
+    if sentence.section_kind in {SectionKind.ABSTRACT, SectionKind.RESULTS, SectionKind.CONCLUSION}:
+        bonus += 0.03
+    if sentence.section_kind in {SectionKind.METHODS, SectionKind.FRONT, SectionKind.APPENDIX}:
+        bonus -= 0.03
+    if LEANS_ON_BEFORE.match(sentence.text):
+        bonus -= 0.06
+    if STRUCTURE_TALK.search(sentence.text):
+        bonus -= 0.12
+    if CAPTION.match(sentence.text):
+        bonus -= 0.12
+    if sentence.is_reported:
+        bonus -= 0.03
+    if sentence.num_words > 45:
+        bonus -= 0.04
+    if sentence.num_words < 6:
+        bonus -= 0.02
+    return bonus
+
+
+def load_cross_encoder(settings: RetrievalSettings) -> tuple[CrossEncoder | None, str]:
+    """Return the cross-encoder the settings ask for and a note when it is not to be had."""
+    name = settings.reranker
+    if name in {"off", "lexical"}:
+        return None, ""
+    try:
+        from corpus_assets.embedding import cross_encoder as models
+    except ImportError:
+        return None, "" if name == "auto" else f"reranker {name}: no cross-encoder support is installed"
+    if name == "auto":
+        return (models.OnnxCrossEncoder(), "") if models.cross_encoder_available() else (None, "")
+    try:
+        return models.load_cross_encoder(name), ""
+    except ModelMissingError as error:
+        return None, f"reranker {name}: {error.message}"
+
+
+def rerank(
+    plan: Plan,
+    candidates: Sequence[Candidate],
+    sentences: Mapping[str, tuple[Sentence, ...]],
+    *,
+    cross_encoder: CrossEncoder | None,
+    has_embedder: bool,
+    settings: RetrievalSettings,
+) -> Reranked:
+    """Order candidates by their first-stage rank fused with the scorer's; relevance comes from the scorer alone."""
+    if settings.reranker == "off":
+        ordered = [replace(item, relevance=best_relevance(sentences.get(item.chunk_id, ()))) for item in candidates]
+        return Reranked(tuple(ordered), sentences, "off")
+    first_stage = [candidate.chunk_id for candidate in candidates]
+    sentence_relevance = {key: best_relevance(sentences.get(key, ())) for key in first_stage}
+    if cross_encoder is not None:
+        pairs = [(plan.question, " ".join(item.chunk.text.split()[:MAX_RERANK_WORDS])) for item in candidates]
+        logits = [float(value) for value in cross_encoder.predict(pairs)]
+        relevance = {key: round(sigmoid(logit), 6) for key, logit in zip(first_stage, logits, strict=True)}
+        scorer = f"cross-encoder {getattr(cross_encoder, 'name', 'model')}"
+    else:
+        relevance = sentence_relevance
+        scorer = "sentence similarity" if has_embedder and settings.reranker != "lexical" else "word overlap"
+    by_scorer = sorted(first_stage, key=lambda key: (-relevance[key], first_stage.index(key)))
+    fused = fuse_ranks([first_stage, by_scorer], k=settings.rrf_k)
+    by_id = {candidate.chunk_id: candidate for candidate in candidates}
+    ordered = [replace(by_id[key], relevance=relevance[key], rank=rank) for rank, (key, _) in enumerate(fused, start=1)]
+    return Reranked(tuple(ordered), sentences, scorer)
+
+
+def best_relevance(sentences: Sequence[Sentence]) -> float:
+    """Return the 0..1 relevance of a passage: that of its best sentence, 0 when nothing in it can be quoted."""
+    best = max((max_blend(sentence) for sentence in sentences), default=None)
+    return 0.0 if best is None else round(sigmoid(SIMILARITY_SLOPE * (best - SIMILARITY_CENTRE)), 6)
+
+
+def max_blend(sentence: Sentence) -> float:
+    """Return the sentence's best blend of cosine and coverage over the question and the sub-queries."""
+    return max(
+        (1 - COVERAGE_SHARE) * cosine + COVERAGE_SHARE * share
+        for cosine, share in zip(sentence.similarities, sentence.coverage, strict=True)
+    )
+
+
+def select_evidence(
+    plan: Plan,
+    ordered: Sequence[Candidate],
+    sentences: Mapping[str, tuple[Sentence, ...]],
+    *,
+    k: int,
+    max_per_paper: int,
+) -> list[Candidate]:
+    """Return up to ``k`` passages, at most ``max_per_paper`` a paper, two for each sub-query if there are that many."""
+    kept: dict[str, Candidate] = {}
+    per_paper: dict[str, int] = {}
+
+    def take(candidate: Candidate) -> None:
+        if candidate.chunk_id in kept or len(kept) >= k or per_paper.get(candidate.paper_id, 0) >= max_per_paper:
+            return
+        kept[candidate.chunk_id] = candidate
+        per_paper[candidate.paper_id] = per_paper.get(candidate.paper_id, 0) + 1
+
+    if len(plan.sub_queries) > 1:
+        for column in range(1, len(plan.sub_queries) + 1):
+            position = {candidate.chunk_id: index for index, candidate in enumerate(ordered)}
+            best = sorted(
+                ordered,
+                key=lambda item, column=column: (  # type: ignore[misc]
+                    -max((s.similarities[column] for s in sentences.get(item.chunk_id, ())), default=-1.0),
+                    position[item.chunk_id],
+                ),
+            )
+            for candidate in best[:2]:
+                take(candidate)
+    for candidate in ordered:
+        take(candidate)
+    return sorted(kept.values(), key=lambda item: (-item.relevance, item.rank, item.chunk_id))
