@@ -87,6 +87,9 @@ class RetrievalSettings(Group):
     )
     rrf_k: int = Field(60, ge=1, description="Reciprocal rank fusion constant (Cormack et al. 2009).")
     depth: int = Field(100, ge=10, description="Candidates taken from each leg before fusion.")
+    paper_weight: float = Field(
+        1.0, ge=0, description="What a question's match with a paper's title, authors, year or DOI adds to its passages."
+    )
     k_retrieve: int = Field(20, ge=1, description="Candidates kept for reranking.")
     k_rerank: int = Field(8, ge=1, description="Passages kept as evidence.")
     max_per_paper: int = Field(3, ge=1, description="Most passages one paper may bring to the evidence.")
