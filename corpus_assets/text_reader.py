@@ -96,7 +96,7 @@ def read_text_paper(data: bytes, name: str, manifest_row: ManifestRow | None = N
 
 
 def decode_text(data: bytes, name: str) -> tuple[str, str]:
-    """Return the text and the encoding it was read as: utf-8, utf-16, utf-32 or latin-1 (with Windows' extra letters)."""
+    """Return the text and the encoding it was read as: utf-8, utf-16, utf-32 or latin-1."""
     for mark, encoding in ((b"\xff\xfe\x00\x00", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
         if data.startswith(mark):
             try:

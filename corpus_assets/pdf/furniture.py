@@ -1,10 +1,11 @@
-"""Running headers and footers, page numbers, margin line numbers: found by repetition over pages, kept beside the text."""
+"""Running headers and footers, page numbers, line numbers: found by repetition over pages, kept beside the text."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import pairwise
 
 from corpus_assets.pdf.draft import PageDraft
 from corpus_assets.pdf.lines import Line
@@ -132,7 +133,7 @@ def _strip_line_numbers(page: PageDraft) -> None:
     margin = [line for line in numbers if line.x1 <= left + 1 or line.x0 >= right - 1]
     margin.sort(key=lambda line: line.y0)
     values = [int(line.text) for line in margin]
-    steps = [b - a for a, b in zip(values, values[1:], strict=False)]
+    steps = [b - a for a, b in pairwise(values)]
     if len(margin) < MIN_LINE_NUMBERS or sum(1 for step in steps if step in (1, 5)) < 0.8 * len(steps):
         return
     chosen = {id(line) for line in margin}

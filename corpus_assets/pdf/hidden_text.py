@@ -17,12 +17,13 @@ _DRAWN = 16 | 32  # mupdf's FZ_STEXT_FILLED, FZ_STEXT_STROKED
 _INSTRUCTION = re.compile(
     r"\b(?:ignore|disregard|forget|override)\b.{0,30}\b(?:previous|prior|above|earlier|all|any|other)\b.{0,30}"
     r"\b(?:instructions?|prompts?|guidelines|context|rules|text)\b"
-    r"|\b(?:system|hidden|developer) prompt\b|\bas an? (?:ai|large) (?:language )?model\b|\byou are (?:now )?(?:an? |the )?"
-    r"(?:ai\b|chatgpt|gpt-?\d|claude|large language model|language model|helpful assistant)"
-    r"|\b(?:note|instructions?|attention|important|message)\b.{0,20}\b(?:to|for)\b.{0,12}\b(?:ai|llms?|language models?|"
-    r"chatgpt|ai (?:reviewers?|assistants?|agents?))\b"
-    r"|\b(?:ai|llm|language model)s?\b.{0,20}\b(?:must|should|shall)\b.{0,25}\b(?:answer|say|respond|reply|state|output|rate|"
-    r"recommend|cite|report)\b"
+    r"|\b(?:system|hidden|developer) prompt\b|\bas an? (?:ai|large) (?:language )?model\b"
+    r"|\byou are (?:now )?(?:an? |the )?(?:ai\b|chatgpt|gpt-?\d|claude|large language model|language model|"
+    r"helpful assistant)"
+    r"|\b(?:note|instructions?|attention|important|message)\b.{0,20}\b(?:to|for)\b.{0,12}"
+    r"\b(?:ai|llms?|language models?|chatgpt|ai (?:reviewers?|assistants?|agents?))\b"
+    r"|\b(?:ai|llm|language model)s?\b.{0,20}\b(?:must|should|shall)\b.{0,25}"
+    r"\b(?:answer|say|respond|reply|state|output|rate|recommend|cite|report)\b"
     r"|\b(?:give|write|provide|output) (?:only )?(?:a )?(?:positive|favou?rable|glowing) (?:review|rating|evaluation)"
     r"|\bdo not (?:reveal|mention|disclose|highlight)\b.{0,40}\b(?:negative|weakness|instruction|prompt)",
     re.IGNORECASE | re.DOTALL,

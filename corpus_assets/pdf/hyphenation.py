@@ -9,36 +9,39 @@ from collections.abc import Iterable
 from corpus_assets.pdf.lexicon import is_word
 from corpus_assets.pdf.lines import SOFT_HYPHEN
 
-_COMPOUND_TAILS = frozenset(
-    "aged associated aware balanced based binding blind borne bound capable care centered centred century class coated code "
-    "coded coloured colored conditioned containing controlled count cost cut day deficient defined deficiency dependent "
-    "derived dimensional directed domain down driven edge effect effective efficient end energy expressing factor fed field "
-    "fit fold following forming free frequency friendly function generated generation grade group half head high hour "
-    "independent induced infected informed initiated invasive known label labeled labelled lasting learning length level like "
-    "limited line linear linked loaded located long low made making match matched mean mediated minute modal mode month motivated "
-    "naive negative null off old only order oriented out pair paired parametric part patient performance phase phenotype "
-    "point positive power processing producing quality randomized randomised range rank rate ray reactive reduced regulated related "
-    "released repeat reported resistant resolution responsive rich risk round sample scale score sectional selected "
-    "selective sensitive set shaped shift short sided sized space specific square squares stage standing state step "
-    "stimulated structured study survival system target targeted term tested throughput time to trained transfected treated "
-    "treatment trial tuned tuning turn type up use used valued variable versus volume wave way week weight weighted "
-    "wide width wise word year zero".split()
-)
-_COMPOUND_HEADS = frozenset(
-    "all best beta alpha gamma case cell close co cross data double ex event fine first five four free full gene good half hand "
-    "hard high human ill image in inter-rater large left life light long low lower machine mid multiple near new non "
-    "of off older on one open out over-the part peer point post-hoc problem quasi random real right same second self semi "
-    "short single six small so state still ten third three time top two ultra upper user vice well wild world".split()
-)
-_BOUND_PREFIXES = (
-    "aero agro allo anti arterio astro auto bio broncho cardio chemo chondro chrono co con counter cryo cyto de derm di dis "
-    "electro encephalo endo entero epi ex extra fibro fluoro fore gastro geno geo glyco haemato hemato hepato hetero histo "
-    "homo hydro hyper hypo il im immuno in infra inter intra iso karyo kine lipo lympho macro magneto mal mega meta micro "
-    "mini mis mono morpho multi myco myo nano nephro neuro non onco ortho osteo over para patho peri pharmaco phono photo "
-    "phyto poly pre pro proteo pseudo psycho pulmo pyro radio re retro sero spectro stereo sub super supra syn techno tele "
-    "therm thermo thio thrombo trans tri ultra un under uni up uro vaso xeno"
-).split()
-_BOUND = frozenset(_BOUND_PREFIXES)
+_COMPOUND_TAILS_TEXT = """
+aged associated aware balanced based binding blind borne bound capable care centered centred century class
+coated code coded colored coloured conditioned containing controlled cost count cut day deficiency deficient
+defined dependent derived dimensional directed domain down driven edge effect effective efficient end energy
+expressing factor fed field fit fold following forming free frequency friendly function generated generation
+grade group half head high hour independent induced infected informed initiated invasive known label labeled
+labelled lasting learning length level like limited line linear linked loaded located long low made making match
+matched mean mediated minute modal mode month motivated naive negative null off old only order oriented out pair
+paired parametric part patient performance phase phenotype point positive power processing producing quality
+randomised randomized range rank rate ray reactive reduced regulated related released repeat reported resistant
+resolution responsive rich risk round sample scale score sectional selected selective sensitive set shaped shift
+short sided sized space specific square squares stage standing state step stimulated structured study survival
+system target targeted term tested throughput time to trained transfected treated treatment trial tuned tuning
+turn type up use used valued variable versus volume wave way week weight weighted wide width wise word year zero
+"""
+_COMPOUND_HEADS_TEXT = """
+all alpha best beta case cell close co cross data double event ex fine first five four free full gamma gene good
+half hand hard high human ill image in inter-rater large left life light long low lower machine mid multiple
+near new non of off older on one open out over-the part peer point post-hoc problem quasi random real right same
+second self semi short single six small so state still ten third three time top two ultra upper user vice well
+wild world
+"""
+_BOUND_TEXT = """
+aero agro allo anti arterio astro auto bio broncho cardio chemo chondro chrono co con counter cryo cyto de derm
+di dis electro encephalo endo entero epi ex extra fibro fluoro fore gastro geno geo glyco haemato hemato hepato
+hetero histo homo hydro hyper hypo il im immuno in infra inter intra iso karyo kine lipo lympho macro magneto
+mal mega meta micro mini mis mono morpho multi myco myo nano nephro neuro non onco ortho osteo over para patho
+peri pharmaco phono photo phyto poly pre pro proteo pseudo psycho pulmo pyro radio re retro sero spectro stereo
+sub super supra syn techno tele therm thermo thio thrombo trans tri ultra un under uni up uro vaso xeno
+"""
+_COMPOUND_TAILS = frozenset(_COMPOUND_TAILS_TEXT.split())
+_COMPOUND_HEADS = frozenset(_COMPOUND_HEADS_TEXT.split())
+_BOUND = frozenset(_BOUND_TEXT.split())
 
 _HYPHENS = "-‐"
 _WORD = re.compile(r"[^\W\d_]+(?:[-‐][^\W\d_]+)*")

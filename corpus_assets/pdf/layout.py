@@ -37,9 +37,11 @@ def _split(lines: list[Line], depth: int) -> list[list[Line]]:
     right: list[Line] = []
     strip: list[Line] = []
 
+    is_rtl = _is_right_to_left(lines)
+
     def flush_columns() -> None:
         nonlocal left, right
-        for column in (left, right):
+        for column in (right, left) if is_rtl else (left, right):
             if column:
                 runs.extend(_split(column, depth + 1))
         left, right = [], []
@@ -79,7 +81,7 @@ def _find_gutter(lines: list[Line]) -> tuple[float, float] | None:
 
 
 def _score_gutter(lines: list[Line], left_edge: float, right_edge: float) -> float:
-    """Return how many lines stand beside text on the other side; 0 when the two sides do not look like columns of text."""
+    """Return how many lines stand beside text on the other side; 0 when the sides do not look like columns of text."""
     left = [line for line in lines if line.x1 <= left_edge + 1.5]
     right = [line for line in lines if line.x0 >= right_edge - 1.5]
     if len(left) < MIN_COLUMN_LINES or len(right) < MIN_COLUMN_LINES:
@@ -135,7 +137,10 @@ def _find_spanning(lines: list[Line], middle: float) -> set[int]:
 
 
 def _by_rows(lines: list[Line]) -> list[Line]:
-    """Sort downwards; pieces whose baselines agree are one row, read from the left."""
+    """Sort downwards; pieces whose baselines agree are one row, read from the left.
+
+    A row with right-to-left script keeps the order it is drawn in: numbers and points in it run the other way.
+    """
     if len(lines) < 2:
         return lines
     ordered = sorted(lines, key=lambda line: (line.baseline, line.x0))
@@ -146,7 +151,15 @@ def _by_rows(lines: list[Line]) -> list[Line]:
             row.append(line)
         else:
             rows.append([line])
-    return [line for row in rows for line in sorted(row, key=lambda item: item.x0)]
+    result: list[Line] = []
+    for row in rows:
+        is_rtl = any(line.is_rtl for line in row)
+        result.extend(sorted(row, key=lambda item: item.order if is_rtl else item.x0))
+    return result
+
+
+def _is_right_to_left(lines: Sequence[Line]) -> bool:
+    return 2 * sum(1 for line in lines if line.is_rtl) > len(lines)
 
 
 def _join_rows(lines: list[Line]) -> list[Line]:
@@ -157,7 +170,7 @@ def _join_rows(lines: list[Line]) -> list[Line]:
         if (
             last is not None
             and abs(line.baseline - last.baseline) < 0.35 * min(line.size or line.height, last.size or last.height)
-            and line.x0 >= last.x1 - 1.5
+            and (line.x0 >= last.x1 - 1.5 or ((line.is_rtl or last.is_rtl) and line.x1 <= last.x0 + 1.5))
         ):
             _append(last, line)
         else:
@@ -174,7 +187,8 @@ def _append(left: Line, right: Line) -> None:
     left.flags = (*left.flags, *right.flags)
     if num_right > num_left:
         left.size = right.size
-    left.x1 = max(left.x1, right.x1)
+    left.is_rtl = left.is_rtl or right.is_rtl
+    left.x0, left.x1 = min(left.x0, right.x0), max(left.x1, right.x1)
     left.y0, left.y1 = min(left.y0, right.y0), max(left.y1, right.y1)
 
 
@@ -202,8 +216,8 @@ def join_drop_caps(lines: list[Line], body_size: float) -> list[Line]:
         first.text = cap.text + (" " if stands_alone else "") + first.text
         # The lines beside the letter are indented by it, not by a new paragraph.
         for line in lines:
-            if line is not cap and line.x0 > cap.x0 and line.y0 < cap.baseline and line.baseline >= first.baseline - 1:
-                if line.x0 - cap.x1 < 2 * body_size and line.size < 0.75 * cap.size:
-                    line.x0 = cap.x0
+            is_beside = cap.x0 < line.x0 < cap.x1 + 2 * body_size and line.y0 < cap.baseline
+            if is_beside and line.baseline >= first.baseline - 1 and line.size < 0.75 * cap.size:
+                line.x0 = cap.x0
         lines = [line for line in lines if line is not cap]
     return lines

@@ -1,4 +1,4 @@
-"""A page's printed lines: geometry, type and normalised text. Everything later works on these, not on PyMuPDF's output."""
+"""A page's printed lines: geometry, type and normalised text. What comes later works on these alone."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from corpus_assets.pdf.normalise import GLYPH_LOSS, clean_text, compose_detached
 BOLD_FLAG = 16
 ITALIC_FLAG = 2
 SOFT_HYPHEN = "\u00ad"
+RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _BAD_CHARS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ufffd\ue000-\uf8ff\U000f0000-\U0010ffff]")
 
 _BOLD_FONT_PARTS = ("bold", "black", "heavy", "semibold", "demi", "-medi", "cmbx", "cmssbx", "sfbx", "-bd")
@@ -21,6 +22,7 @@ class Line:
     """One printed line; coordinates in points with the page's top left as origin, text upright.
 
     ``bold`` is the share of bold characters, ``bold_prefix`` how many characters at the start are bold.
+    ``order`` is the place in which the file draws the line.
     ``num_bad`` counts characters that stand for nothing (control, private use, U+FFFD).
     ``pieces`` are the raw spans ``(text, size, font, flags, baseline, x0, x1)`` until :meth:`finish` reads them.
     """
@@ -31,8 +33,10 @@ class Line:
         "bold",
         "bold_prefix",
         "flags",
+        "is_rtl",
         "italic",
         "num_bad",
+        "order",
         "page",
         "pieces",
         "size",
@@ -56,6 +60,8 @@ class Line:
         self.italic = False
         self.flags: tuple[str, ...] = ()
         self.num_bad = 0
+        self.order = 0
+        self.is_rtl = False
 
     def __repr__(self) -> str:
         return f"Line({self.x0:.0f},{self.y0:.0f},{self.x1:.0f},{self.y1:.0f} {self.size:.1f} {self.text!r})"
@@ -70,7 +76,7 @@ class Line:
 
     def absorb(self, other: Line) -> None:
         """Take in a piece of the same printed line that stands to the right."""
-        gap = other.x0 - self.x1
+        gap = max(other.x0 - self.x1, self.x0 - other.x1)
         if self.pieces and gap > 0.12 * min(self.pieces[-1][1], other.pieces[0][1]):
             text, *rest = self.pieces[-1]
             if not text.endswith(" ") and not other.pieces[0][0].startswith(" "):
@@ -92,6 +98,7 @@ class Line:
         else:
             raw, text = self._join_pieces()
         if not text.isascii() or "`" in text:
+            self.is_rtl = RIGHT_TO_LEFT.search(text) is not None
             text, has_detached = compose_detached_accents(text)
             if has_detached:
                 self.flags = ("detached_accents",)
@@ -213,7 +220,7 @@ def _turn_span(span: Mapping[str, Any], direction: tuple[int, int]) -> tuple[flo
 
 
 def merge_pieces(lines: Iterable[Line]) -> list[Line]:
-    """Return finished lines: touching pieces of one printed line joined, lines drawn twice kept once, empty ones gone."""
+    """Return finished lines: touching pieces of a printed line joined, lines drawn twice kept once, empty ones gone."""
     merged: list[Line] = []
     for line in lines:
         if not any(piece[0].strip() for piece in line.pieces):
@@ -224,7 +231,8 @@ def merge_pieces(lines: Iterable[Line]) -> list[Line]:
             merged[-1].absorb(line)
         else:
             merged.append(line)
-    for line in merged:
+    for order, line in enumerate(merged):
+        line.order = order
         line.finish()
     return _drop_doubles([line for line in merged if line.text])
 
@@ -234,8 +242,11 @@ def _touches(left: Line, right: Line) -> bool:
     if size <= 0 or max(left.height, right.height) > 3 * size:
         return False
     overlap = min(left.y1, right.y1) - max(left.y0, right.y0)
-    gap = right.x0 - left.x1
-    return overlap > 0.4 * size and -0.3 * size < gap < 0.55 * size
+    if overlap <= 0.4 * size:
+        return False
+    if -0.3 * size < right.x0 - left.x1 < 0.55 * size:
+        return True
+    return -0.3 * size < left.x0 - right.x1 < 0.55 * size and RIGHT_TO_LEFT.search(left.pieces[0][0]) is not None
 
 
 def _drop_doubles(lines: list[Line]) -> list[Line]:

@@ -25,13 +25,15 @@ _LEADING_HYPHEN = re.compile(r"^[-‐–](?=[\d(])")
 # Blocks whose compatibility form is only another shape of the same letters: Latin and Armenian ligatures, Hebrew and
 # Arabic presentation forms, Kangxi and CJK radicals, vertical forms.
 _SHAPES = re.compile("[ﬀ-ﷻﹰ-ﻼ⼀-⿕⺀-⻳︐-︙]")
+# The ligature lam-alef taken apart the wrong way round; an alef before a hamza'd alef is no Arabic word's beginning.
+_TURNED_LAM_ALEF = re.compile("\u0627([\u0622\u0623\u0625])\u0644")
 _REMOVED = "\u00ad\u200b\u200e\u200f\u2060\ufeff" + "".join(map(chr, [*range(0x202A, 0x202F), *range(0x2066, 0x206A)]))
 _SPACES = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f\x85\u00a0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))
 )
 _TABLE: dict[int, str | None] = {
-    **{code: None for code in [*range(0x01, 0x20), *range(0x7F, 0xA0)]},
-    **{code: GLYPH_LOSS for code in [0, 0xFFFE, 0xFFFF, *range(0xFDD0, 0xFDF0)]},
+    **dict.fromkeys([*range(1, 32), *range(127, 160)]),
+    **dict.fromkeys([0, 65534, 65535, *range(64976, 65008)], GLYPH_LOSS),
     **{ord(char): None for char in _REMOVED},
     **{ord(char): " " for char in _SPACES},
 }
@@ -67,6 +69,7 @@ def clean_text(text: str) -> str:
     if not text.isprintable():
         text = _SURROGATE.sub(GLYPH_LOSS, text)
     text = _SHAPES.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
+    text = _TURNED_LAM_ALEF.sub("\u0627\u0644\\1", text)
     return unicodedata.normalize("NFC", text)
 
 

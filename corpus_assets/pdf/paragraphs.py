@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from statistics import median
 
 from corpus_assets.pdf.draft import PageDraft, Paragraph, ParagraphKind
 from corpus_assets.pdf.lines import SOFT_HYPHEN, Line
+from corpus_assets.pdf.titles import is_known_title
 
 MAX_FLOATS_BETWEEN = 40  # paragraphs of tables, captions and notes that may stand between a sentence's two halves
 
@@ -16,8 +18,8 @@ _TERMINAL = re.compile(r"[.!?:;。！？؟]['\"”’)\]]*[⁰¹²³⁴-⁹,–]
 _BULLET = re.compile(r"^(?:[•▪◦‣∙●■□–*]\s|\(?(?:\d{1,3}|[a-z]|[ivx]{1,4})[.)]\s|\[[\w+]{1,12}\]\s)")
 _ENTRY = re.compile(r"^\[[\w+]{1,12}\]\s|^\d{1,3}\.\s")
 CAPTION = re.compile(
-    r"^(?:(?:supplementary|extended data|additional)\s+)?(?:figure|fig\.?|table|scheme|chart|box|algorithm|listing|plate|"
-    r"tab\.|abbildung|tabelle)\s*[a-z]?\d+(?:\.\d+)*[a-z]?\s*(?:[.:|–—-]|$|[A-Z(])",
+    r"^(?:(?:supplementary|extended data|additional)\s+)?"
+    r"(?:figure|fig\.?|table|scheme|chart|box|algorithm|listing|plate|tab\.|abbildung|tabelle)\s*[a-z]?\d+(?:\.\d+)*[a-z]?\s*(?:[.:|–—-]|$|[A-Z(])",
     re.IGNORECASE,
 )
 
@@ -35,11 +37,14 @@ def split_paragraphs(run: list[Line], run_number: int) -> list[Paragraph]:
     """Return the paragraphs of one column, from gaps, indents, short last lines, type and list marks."""
     if not run:
         return []
+    if 2 * sum(1 for line in run if line.is_rtl) > len(run):
+        for line in run:  # mirrored, a right-to-left column is indented and ends short on the same sides as any other
+            line.x0, line.x1 = -line.x1, -line.x0
     leading = _find_leading(run)
     body = max(Counter(round(line.size, 1) for line in run).items(), key=lambda item: item[1])[0]
     same = [line for line in run if abs(line.size - body) < 0.3] or run
     left = _common_left(same)
-    right = sorted(line.x1 for line in same)[int(0.9 * (len(same) - 1))]
+    right = sorted(line.x1 for line in same)[min(len(same) - 1, int(0.9 * len(same)))]
     paragraphs: list[Paragraph] = []
     current = [run[0]]
     for position, line in enumerate(run[1:], start=1):
@@ -73,14 +78,14 @@ def split_by_block(run: list[Line], run_number: int) -> list[Paragraph]:
 def _find_leading(run: list[Line]) -> float:
     gaps = [
         below.baseline - above.baseline
-        for above, below in zip(run, run[1:], strict=False)
+        for above, below in pairwise(run)
         if abs(below.size - above.size) < 0.3 and 0.7 * below.size < below.baseline - above.baseline < 3 * below.size
     ]
     return median(gaps) if gaps else 1.25 * median(line.size or line.height for line in run)
 
 
 def _common_left(lines: list[Line]) -> float:
-    """Return the column's left edge: the leftmost x that at least a fifth as many lines start at as at the commonest."""
+    """Return the column's left edge: the leftmost x at which a fifth as many lines start as at the commonest."""
     starts = Counter(round(line.x0) for line in lines)
     most = max(starts.values())
     return float(min(x for x, count in starts.items() if count >= 0.2 * most))
@@ -91,6 +96,8 @@ def _starts_paragraph(
 ) -> bool:
     last = current[-1]
     size = max(line.size, last.size, 1.0)
+    if _is_lone_title(last, right) and len(current) == 1:
+        return True
     if abs(line.size - last.size) > max(0.6, 0.07 * size):
         return True
     if (last.bold >= 0.85 and line.bold < 0.4) or (last.bold < 0.4 and line.bold >= 0.85):
@@ -99,7 +106,11 @@ def _starts_paragraph(
     if step > 1.4 * max(leading, 0.9 * size) or step < -0.5 * size:
         return True
     ends = bool(_TERMINAL.search(last.text))
+    if ends and _is_lone_title(line, right):
+        return True
     width = max(right - left, 1.0)
+    if last.text.isupper() and not line.text.isupper() and last.x1 < right - 0.15 * width and len(last.text) > 4:
+        return True
     if _ENTRY.match(line.text) and _ENTRY.match(current[0].text) and abs(line.x0 - current[0].x0) < size:
         return True
     if _BULLET.match(line.text) and (ends or last.x1 < right - 0.15 * width or _BULLET.match(current[0].text)):
@@ -117,6 +128,12 @@ def _starts_paragraph(
     if line.x0 < last.x0 - indent and len(current) >= 2 and last.x0 > left + indent and line.x0 <= left + indent:
         return ends  # out of an indented block
     return ends and last.x1 < right - 0.12 * width and line.text[:1].isupper()
+
+
+def _is_lone_title(line: Line, right: float) -> bool:
+    """Return whether a line is nothing but a title that papers share, in plain type or not."""
+    text = line.text
+    return len(text) <= 60 and text[:1].isupper() and text[-1:] != "." and line.x1 < right and is_known_title(text)
 
 
 def classify_paragraphs(paragraphs: Sequence[Paragraph], body_size: float) -> None:

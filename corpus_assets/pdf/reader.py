@@ -10,15 +10,15 @@ from corpus_assets.errors import BadInputError, ParseError
 from corpus_assets.manifest import ManifestRow
 from corpus_assets.metadata import extract_metadata
 from corpus_assets.model import PageState, ParsedPaper
+from corpus_assets.paths import escape_path
 from corpus_assets.pdf.assemble import assemble
 from corpus_assets.pdf.draft import PageDraft
 from corpus_assets.pdf.front import FrontLine, FrontMatter
-from corpus_assets.pdf.lines import Line
+from corpus_assets.pdf.lines import SOFT_HYPHEN, Line
 from corpus_assets.pdf.normalise import clean_text
 from corpus_assets.pdf.ocr import INSTALL_HINT, PageReader, TesseractReader, find_tesseract
 from corpus_assets.pdf.page_text import read_page
 from corpus_assets.pdf.sniff import count_pages_by_own_reading, describe_content, find_missing_end, is_pdf
-from corpus_assets.paths import escape_path
 from corpus_assets.settings import ParseSettings
 
 PARSER_VERSION = "1"  # bump whenever the same bytes give another result
@@ -238,16 +238,16 @@ def _make_front(
         ordered = [line for run in draft.runs for line in run]
         kept = {id(line) for line in ordered}
         left_out = [line for line in candidates[draft.number] if id(line) not in kept and line.text in draft.furniture]
-        for line in [*left_out, *ordered]:
-            lines.append(
-                FrontLine(
-                    line.text.rstrip("\u00ad"),
-                    0.0 if draft.keeps_order else round(line.size, 2),
-                    line.bold >= 0.85,
-                    draft.number,
-                    round(line.y0, 1),
-                )
+        lines.extend(
+            FrontLine(
+                line.text.rstrip(SOFT_HYPHEN),
+                0.0 if draft.keeps_order else round(line.size, 2),
+                line.bold >= 0.85,
+                draft.number,
+                round(line.y0, 1),
             )
+            for line in [*left_out, *ordered]
+        )
     end = pages[min(FRONT_PAGES, len(pages)) - 1].char_end if pages else 0
     furniture = "\n".join("\n".join(draft.furniture) for draft in drafts[:FRONT_PAGES] if draft.furniture)
     info = document.metadata or {}

@@ -6,34 +6,116 @@ import re
 
 from corpus_assets.model import SectionKind
 
-_KINDS: tuple[tuple[SectionKind, str], ...] = (
-    (SectionKind.ABSTRACT, r"(?:structured )?abstract|summary|synopsis|author summary|significance(?: statement)?|"
-     r"executive summary|zusammenfassung|résumé|resumen|resumo"),
-    (SectionKind.REFERENCES, r"references(?: and (?:notes|links))?|bibliography|literature(?: cited)?|works cited|"
-     r"cited literature|reference list|literatur(?:verzeichnis)?|références|referencias|bibliographie"),
-    (SectionKind.INTRODUCTION, r"introduction|background|introduction and (?:background|motivation)|motivation|"
-     r"background and (?:introduction|motivation|related work)|related work|state of the art|literature review|"
-     r"statement of need|einleitung|introducción|introdução"),
-    (SectionKind.METHODS, r"(?:materials?|patients?|subjects?|participants?|data) and methods?|methods?(?: and (?:materials?|data|"
-     r"patients|design))?|materials?|methodology|experimental(?: (?:section|procedures?|setup|set-up|methods?|design))?|"
-     r"study design|statistical (?:analysis|analyses|methods)|data(?: sets?| collection| sources?)?|model|approach|"
-     r"(?:proposed )?(?:method|approach|algorithm)|methoden|méthodes"),
-    (SectionKind.RESULTS, r"results?(?: and discussions?)?|findings|experiments?(?: and results?)?|experimental results?|"
-     r"evaluation|ergebnisse|résultats|resultados"),
-    (SectionKind.DISCUSSION, r"(?:general )?discussions?(?: and (?:conclusions?|future work|limitations))?|diskussion|discusión"),
-    (SectionKind.CONCLUSION, r"(?:concluding|closing|final) remarks|conclusions?(?: and (?:future (?:work|directions)|outlook|"
-     r"perspectives|recommendations|discussions?))?|summary and conclusions?|outlook|future (?:work|directions)|fazit"),
-    (SectionKind.LIMITATIONS, r"(?:study )?limitations?(?: of (?:the|this|our) (?:study|work))?|strengths and limitations|"
-     r"limitations and (?:future (?:work|directions)|strengths)|threats to validity"),
-    (SectionKind.ACKNOWLEDGEMENTS, r"acknowledge?ments?|acknowledge?ments? and .{3,40}|funding(?: (?:statement|information))?|"
-     r"author(?:s['’]?|['’]s)? contributions?|contributors|(?:competing|conflicts? of) interests?(?: statement)?|"
-     r"declaration of (?:competing )?interests?|disclosures?|ethics(?: (?:statement|approval.{0,40}))?|"
-     r"data(?: and code)? availability(?: statement)?|availability of data(?: and materials?)?|consent for publication|"
-     r"declarations|author (?:details|information)|publisher['’]s note|additional information(?: and declarations)?"),
-    (SectionKind.APPENDIX, r"appendi(?:x|ces)(?:\b.{0,80})?|supplement(?:al|ary)?(?: (?:information|materials?|data|files?|"
-     r"methods|figures?|tables?|text))?|supporting information(?:\b.{0,60})?|additional files?|electronic supplementary material"),
-)  # fmt: skip
-_COMPILED = tuple((kind, re.compile(rf"(?:{pattern})", re.IGNORECASE)) for kind, pattern in _KINDS)
+_TITLES: dict[SectionKind, tuple[str, ...]] = {
+    SectionKind.ABSTRACT: (
+        r"(?:structured )?abstract",
+        r"summary",
+        r"synopsis",
+        r"author summary",
+        r"significance(?: statement)?",
+        r"executive summary",
+        r"zusammenfassung",
+        r"résumé",
+        r"resumen",
+        r"resumo",
+    ),
+    SectionKind.REFERENCES: (
+        r"references(?: and (?:notes|links))?",
+        r"bibliography",
+        r"literature(?: cited)?",
+        r"works cited",
+        r"cited literature",
+        r"reference list",
+        r"literatur(?:verzeichnis)?",
+        r"références",
+        r"referencias",
+        r"bibliographie",
+    ),
+    SectionKind.INTRODUCTION: (
+        r"introduction",
+        r"background",
+        r"introduction and (?:background|motivation)",
+        r"motivation",
+        r"background and (?:introduction|motivation|related work)",
+        r"related work",
+        r"state of the art",
+        r"literature review",
+        r"statement of need",
+        r"einleitung",
+        r"introducción",
+        r"introdução",
+    ),
+    SectionKind.METHODS: (
+        r"(?:materials?|patients?|subjects?|participants?|data) and methods?",
+        r"methods?(?: and (?:materials?|data|patients|design))?",
+        r"materials?",
+        r"methodology",
+        r"experimental(?: (?:section|procedures?|setup|set-up|methods?|design))?",
+        r"study design",
+        r"statistical (?:analysis|analyses|methods)",
+        r"data(?: sets?| collection| sources?)?",
+        r"model",
+        r"approach",
+        r"(?:proposed )?(?:method|approach|algorithm)",
+        r"methoden",
+        r"méthodes",
+    ),
+    SectionKind.RESULTS: (
+        r"results?(?: and discussions?)?",
+        r"findings",
+        r"experiments?(?: and results?)?",
+        r"experimental results?",
+        r"evaluation",
+        r"ergebnisse",
+        r"résultats",
+        r"resultados",
+    ),
+    SectionKind.DISCUSSION: (
+        r"(?:general )?discussions?(?: and (?:conclusions?|future work|limitations))?",
+        r"diskussion",
+        r"discusión",
+    ),
+    SectionKind.CONCLUSION: (
+        r"(?:concluding|closing|final) remarks",
+        r"conclusions?(?: and (?:future (?:work|directions)|outlook|perspectives|recommendations|discussions?))?",
+        r"summary and conclusions?",
+        r"outlook",
+        r"future (?:work|directions)",
+        r"fazit",
+    ),
+    SectionKind.LIMITATIONS: (
+        r"(?:study )?limitations?(?: of (?:the|this|our) (?:study|work))?",
+        r"strengths and limitations",
+        r"limitations and (?:future (?:work|directions)|strengths)",
+        r"threats to validity",
+    ),
+    SectionKind.ACKNOWLEDGEMENTS: (
+        r"acknowledge?ments?",
+        r"acknowledge?ments? and .{3,40}",
+        r"funding(?: (?:statement|information))?",
+        r"author(?:s['’]?|['’]s)? contributions?",
+        r"contributors",
+        r"(?:competing|conflicts? of) interests?(?: statement)?",
+        r"declaration of (?:competing )?interests?",
+        r"disclosures?",
+        r"ethics(?: (?:statement|approval.{0,40}))?",
+        r"data(?: and code)? availability(?: statement)?",
+        r"availability of data(?: and materials?)?",
+        r"consent for publication",
+        r"declarations",
+        r"author (?:details|information)",
+        r"publisher['’]s note",
+        r"additional information(?: and declarations)?",
+    ),
+    SectionKind.APPENDIX: (
+        r"appendi(?:x|ces)(?:\b.{0,80})?",
+        r"supplement(?:al|ary)?(?: (?:information|materials?|data|files?|methods|figures?|tables?|text))?",
+        r"supporting information(?:\b.{0,60})?",
+        r"additional files?",
+        r"electronic supplementary material",
+    ),
+}
+_COMPILED = tuple((kind, re.compile("|".join(titles), re.IGNORECASE)) for kind, titles in _TITLES.items())
 _OTHER_KNOWN = re.compile(
     r"key ?words?|key words|index terms|highlights|abbreviations|nomenclature|notation|footnotes|notes|contents|"
     r"table of contents|list of (?:figures|tables|abbreviations)|preliminaries|theory|implementation|overview|"
@@ -77,7 +159,7 @@ def _kind_of(bare: str) -> SectionKind | None:
 
 def is_known_title(text: str) -> bool:
     """Return whether the whole text, its numbering aside, is a title that papers share."""
-    if len(text) > 120:
+    if len(text) > 120 or (text.endswith(".") and text.count(" ") > 3):
         return False
     _, bare = strip_numbering(text)
     return classify_title(bare) is not SectionKind.OTHER or _OTHER_KNOWN.fullmatch(bare) is not None
