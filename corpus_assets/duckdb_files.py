@@ -53,7 +53,8 @@ def full_text_extension_path() -> Path:
     folders = list(package.submodule_search_locations or ()) if package else []
     if not folders:
         raise ModelMissingError(
-            "DuckDB's full-text extension is not installed.", hint="pip install duckdb-extension-fts (DuckDB's version)."
+            "DuckDB's full-text extension is not installed.",
+            hint="pip install duckdb-extension-fts (DuckDB's version).",
         )
     path = Path(folders[0]) / "extensions" / f"v{duckdb.__version__}" / "fts.duckdb_extension"
     if not path.is_file():

@@ -8,11 +8,11 @@ is a string of tokens separated by single spaces; a token never contains white s
 Choices worth knowing:
 
 - Superscripts. After ``10`` they are an exponent (``10⁻⁴⁸`` gives ``10`` and ``10^-48``), after a unit or a symbol of
-  up to two letters a power (``cm²`` gives ``cm`` and ``cm2``), before a symbol an isotope (``¹⁴C`` gives ``14c``). After
-  a word they are a reference mark and are dropped, so that ``survival¹²,¹³`` is ``survival`` and 12 is no number.
+  up to two letters a power (``cm²`` gives ``cm`` and ``cm2``), before a symbol an isotope (``¹⁴C`` gives ``14c``).
+  After a word they are a reference mark and are dropped: ``survival¹²,¹³`` is ``survival``, and 12 is no number.
 - Subscripts belong to their word: ``CO₂`` is ``co2``.
-- Decimals are one token (``0.53``; ``.05`` is ``0.05``), thousands marks go (``1,250`` is ``1250``), ``5.8e-48`` reads as
-  ``5.8 × 10⁻⁴⁸``.
+- Decimals are one token (``0.53``; ``.05`` is ``0.05``), thousands marks go (``1,250`` is ``1250``), and
+  ``5.8e-48`` reads as ``5.8 × 10⁻⁴⁸``.
 - A DOI is one token beside its parts, without resolver and closing punctuation.
 """
 
@@ -21,26 +21,150 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
+from itertools import pairwise
 
+FOLDING_VERSION = 1  # raise it when the tokens of any text change: indexes are then built anew
 MAX_TOKEN_CHARS = 64
 MAX_DOI_CHARS = 200
 
 _GREEK_NAMES = dict(
     zip(
         "αβγδεζηθικλμνξοπρστυφχψω",
-        ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "xi", "omicron", "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega"],
+        [
+            "alpha",
+            "beta",
+            "gamma",
+            "delta",
+            "epsilon",
+            "zeta",
+            "eta",
+            "theta",
+            "iota",
+            "kappa",
+            "lambda",
+            "mu",
+            "nu",
+            "xi",
+            "omicron",
+            "pi",
+            "rho",
+            "sigma",
+            "tau",
+            "upsilon",
+            "phi",
+            "chi",
+            "psi",
+            "omega",
+        ],
         strict=True,
     )
 )
 _UNITS = frozenset(
-    ["ag", "fg", "pg", "ng", "ug", "mg", "kg", "dl", "ml", "ul", "nl", "pl", "cl", "fm", "pm", "nm", "um", "mm", "cm", "dm", "km", "ms", "us", "ns", "ps", "min", "sec", "hr", "day", "days", "wk", "mo", "mol", "mmol", "umol", "nmol", "pmol", "hz", "khz", "mhz", "ghz", "kda", "bp", "kb", "mb", "gb", "kbp", "ev", "kev", "mev", "kpa", "mpa", "gpa", "pa", "kj", "kcal", "cal", "iu", "mu", "ci", "mci", "gy", "mgy", "sv", "msv", "kv", "mv", "ma", "ua", "na", "kw", "mw", "kwh", "ppm", "ppb", "rpm", "inch", "ft", "rad", "sr", "ha", "bar", "mbar", "torr", "atm", "dyn", "erg", "lux", "lm", "cd", "wt", "vol"]
+    [
+        "ag",
+        "fg",
+        "pg",
+        "ng",
+        "ug",
+        "mg",
+        "kg",
+        "dl",
+        "ml",
+        "ul",
+        "nl",
+        "pl",
+        "cl",
+        "fm",
+        "pm",
+        "nm",
+        "um",
+        "mm",
+        "cm",
+        "dm",
+        "km",
+        "ms",
+        "us",
+        "ns",
+        "ps",
+        "min",
+        "sec",
+        "hr",
+        "day",
+        "days",
+        "wk",
+        "mo",
+        "mol",
+        "mmol",
+        "umol",
+        "nmol",
+        "pmol",
+        "hz",
+        "khz",
+        "mhz",
+        "ghz",
+        "kda",
+        "bp",
+        "kb",
+        "mb",
+        "gb",
+        "kbp",
+        "ev",
+        "kev",
+        "mev",
+        "kpa",
+        "mpa",
+        "gpa",
+        "pa",
+        "kj",
+        "kcal",
+        "cal",
+        "iu",
+        "mu",
+        "ci",
+        "mci",
+        "gy",
+        "mgy",
+        "sv",
+        "msv",
+        "kv",
+        "mv",
+        "ma",
+        "ua",
+        "na",
+        "kw",
+        "mw",
+        "kwh",
+        "ppm",
+        "ppb",
+        "rpm",
+        "inch",
+        "ft",
+        "rad",
+        "sr",
+        "ha",
+        "bar",
+        "mbar",
+        "torr",
+        "atm",
+        "dyn",
+        "erg",
+        "lux",
+        "lm",
+        "cd",
+        "wt",
+        "vol",
+    ]
 )
 _MICRO_UNITS = frozenset(["g", "l", "m", "s", "a", "v", "f", "w", "j", "n", "mol", "ci", "sv", "gy", "c"])
 
 # Spacing accents that LaTeX sets apart from their letter. The first four also occur with a space before the letter.
 _DETACHED_ACCENT = re.compile(r"(?<=[^\W\d_])(?: ?[¨¸ˇ˚] ?|[´`ˆ˜˘˙˝¯])(?=[^\W\d_])")
-_INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff\u0640]")
-_STRIPPED_MARKS = re.compile("[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff\u0640]"
+)
+_STRIPPED_MARKS = re.compile(
+    "[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
+)
 _SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ"
 _SUPERSCRIPT_RUN = re.compile(f"[{_SUPERSCRIPTS}]+")
 _PLAIN_SUPERSCRIPT = str.maketrans(_SUPERSCRIPTS, "0123456789+-=()ni")
@@ -53,12 +177,17 @@ _LETTERS = str.maketrans(
 )
 
 # \x02...\x03 wraps a superscript; letters, digits and the marks that are vowels (Indic, Thai, kana voicing) make words.
-_MARKS = "\u0900-\u0963\u0970-\u0dff\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u0f71-\u0f84\u102b-\u103e\u17b4-\u17d3\u3099\u309a"
+_MARKS = (
+    "\u0900-\u0963\u0970-\u0dff\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc"
+    "\u0ec8-\u0ecd\u0f71-\u0f84\u102b-\u103e\u17b4-\u17d3\u3099\u309a"
+)
 _WORD_CHARS = rf"[\w{_MARKS}]"  # underscores have become hyphens by then
 _SUP = "\x02[^\x03]*\x03"
 _ASCII_RUN = re.compile(r"[a-z0-9]+(?:[-/'.,][a-z0-9]+)*")
 _RUN = re.compile(rf"(?:{_WORD_CHARS}+|{_SUP})+(?:[-/'.,](?:{_WORD_CHARS}+|{_SUP})+)*")
-_ELEMENT = re.compile(rf"(?P<sup>{_SUP})|(?P<word>{_WORD_CHARS}+(?:(?<=\d)[.,](?=\d){_WORD_CHARS}+)*)|(?P<joint>[-/'.,])")
+_ELEMENT = re.compile(
+    rf"(?P<sup>{_SUP})|(?P<word>{_WORD_CHARS}+(?:(?<=\d)[.,](?=\d){_WORD_CHARS}+)*)|(?P<joint>[-/'.,])"
+)
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1100-\u11ff\u3005-\u3007\u3041-\u30ff\u3131-\u318e\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -131,7 +260,8 @@ def _normalise(text: str) -> str:
 def _trim_doi(doi: str) -> str:
     doi = re.sub("[\x02\x03]", "", doi)
     while doi and (
-        doi[-1] in _CLOSING or any(doi[-1] == close and doi.count(close) > doi.count(o) for o, close in ("()", "[]", "{}"))
+        doi[-1] in _CLOSING
+        or any(doi[-1] == close and doi.count(close) > doi.count(o) for o, close in ("()", "[]", "{}"))
     ):
         doi = doi[:-1]
     return doi[:MAX_DOI_CHARS] if "/" in doi[:-1] else ""
@@ -264,8 +394,8 @@ def _bigrams(run: str, is_query: bool) -> list[str]:
 def _close_chain(chain: list[str], tokens: list[str]) -> None:
     """Add the joined forms of a compound's neighbouring parts, and of the whole where every joint qualifies."""
     if len(chain) > 1:
-        joins = [_is_identifier_joint(a, b) for a, b in zip(chain, chain[1:], strict=False)]
-        tokens.extend(a + b for a, b, join in zip(chain, chain[1:], joins, strict=False) if join)
+        joins = [_is_identifier_joint(a, b) for a, b in pairwise(chain)]
+        tokens.extend(a + b for (a, b), join in zip(pairwise(chain), joins, strict=True) if join)
         if 2 < len(chain) <= 4 and all(joins):
             tokens.append("".join(chain))
     chain.clear()

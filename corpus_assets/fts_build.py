@@ -3,7 +3,7 @@
 Tables
     chunks(chunk_no, chunk_id, vector_id, paper_no, …)   chunk_no counts from 0 in the order given
     papers(paper_no, paper_id, num_terms)                one row a paper that has chunks here
-    terms(term, term_no, df, first_row)                  sorted by term; ``first_row`` is the row id of its first posting
+    terms(term, term_no, df, first_row)                  ``first_row``: row id of the term's first posting
     postings(chunk_no, tf)                               sorted by term, then chunk_no
     paper_terms, paper_postings                          the same over the papers' metadata
     fts_main_chunks.*                                    DuckDB's own index, what ``match_bm25`` reads
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from corpus_assets.duckdb_files import connect_writer, load_full_text
 from corpus_assets.errors import StoreError
-from corpus_assets.folding import fold_for_search
+from corpus_assets.folding import FOLDING_VERSION, fold_for_search
 from corpus_assets.model import Chunk, PaperRecord
 from corpus_assets.settings import IndexSettings
 from corpus_assets.vectors import vector_id
@@ -33,9 +34,10 @@ from corpus_assets.vectors import vector_id
 if TYPE_CHECKING:
     import duckdb
 
-FORMAT_VERSION = "1"
+FORMAT_VERSION = f"1.{FOLDING_VERSION}"
 _BATCH = 2048
 _FRONT_CHARS = 300
+_BRACKETED = re.compile(r"[(\[][^)\]]*(?:[)\]]|$)")
 
 # Tokens come folded and joined by spaces: the extension only has to split and stem them.
 _INDEX_OPTIONS = "stemmer='porter', stopwords='none', ignore='\\s+', strip_accents=0, lower=0, overwrite=1"
@@ -160,7 +162,8 @@ def _sort_postings(con: duckdb.DuckDBPyConnection, schema: str, names: str, pref
     """Count DuckDB's term occurrences into postings sorted by term, and note where each term's rows begin."""
     con.execute(
         f"CREATE TABLE {prefix}terms AS SELECT term, termid::INTEGER AS term_no, df::INTEGER AS df, "
-        "(coalesce(sum(df) OVER (ORDER BY termid ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0))::BIGINT AS first_row "
+        "(coalesce(sum(df) OVER (ORDER BY termid ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0))::BIGINT "
+        "AS first_row "
         f"FROM {schema}.dict ORDER BY term"
     )
     con.execute(
@@ -215,7 +218,7 @@ def paper_search_text(paper: PaperRecord, first_text: str) -> str:
     stem = name.rsplit(".", 1)[0]
     fields = [known.title, *known.authors, str(known.year or ""), known.doi, known.arxiv_id, paper.paper_id, name, stem]
     if not (known.title and known.authors and known.year):
-        fields.append(first_text[:_FRONT_CHARS])
+        fields.append(_BRACKETED.sub(" ", first_text[:_FRONT_CHARS]))  # brackets hold citations of others
     tokens = " ".join(fold_for_search(field) for field in fields if field).split()
     return " ".join(dict.fromkeys(tokens))
 

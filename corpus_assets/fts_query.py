@@ -1,7 +1,7 @@
 """Read a segment's ``chunks.duckdb``, and rank chunks over several segments by BM25 with exact global statistics.
 
-Scores are those of DuckDB's ``match_bm25`` (Okapi BM25, decimal logarithm, no stop words), computed from the rows of the
-question's own terms only. Order: score, highest first; equal scores by chunk id, smallest first.
+Scores are those of DuckDB's ``match_bm25`` (Okapi BM25, decimal logarithm, no stop words), computed from the rows of
+the question's own terms only. Order: score, highest first; equal scores by chunk id, smallest first.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ PAPER_ONLY_SHARE = 0.6  # from this share of the question on, metadata alone bri
 _SCORE_DECIMALS = 9
 
 _CHUNK_FIELDS = (
-    "chunk_id, paper_id, section, section_title, section_kind, index, text, char_start, char_end, page_start, page_end, "
-    "text_sha256, num_tokens, is_retrievable"
+    "chunk_id, paper_id, section, section_title, section_kind, index, text, char_start, char_end, page_start, "
+    "page_end, text_sha256, num_tokens, is_retrievable"
 )
 
 
@@ -87,21 +87,13 @@ class FtsIndex:
     # -- chunks
 
     def chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
-        """Return the chunks in the order asked; raise StoreError naming the first that is not here."""
-        found = self.find_chunks(chunk_ids)
-        for chunk_id in chunk_ids:
-            if chunk_id not in found:
-                raise StoreError(f"Chunk {chunk_id!r} is not in {self.path}.")
-        return [found[chunk_id] for chunk_id in chunk_ids]
-
-    def find_chunks(self, chunk_ids: Iterable[str]) -> dict[str, Chunk]:
-        """Return those of ``chunk_ids`` that are in this segment."""
-        ids = list(dict.fromkeys(chunk_ids))
-        numbers = self._rows_of([_vector_id(chunk_id) for chunk_id in ids])
+        """Return those of ``chunk_ids`` that are in this segment, in the order asked."""
+        numbers = self._rows_of([_vector_id(chunk_id) for chunk_id in dict.fromkeys(chunk_ids)])
         rows = self._rows(
             f"SELECT {_CHUNK_FIELDS} FROM chunks JOIN papers USING (paper_no) WHERE {_among(numbers.tolist())}"
         )
-        return {chunk.chunk_id: chunk for chunk in map(_chunk, rows)}
+        found = {chunk.chunk_id: chunk for chunk in map(_chunk, rows) if chunk.paper_id not in self.removed_papers}
+        return [found[chunk_id] for chunk_id in chunk_ids if chunk_id in found]
 
     def all_chunks(self) -> Iterator[Chunk]:
         """Yield every live chunk in the order it was indexed, a few thousand at a time."""
@@ -128,7 +120,9 @@ class FtsIndex:
         """Return the chunk ids of ``vector_ids`` in their order; raise StoreError for an unknown one."""
         numbers = self._rows_of(vector_ids)
         if len(numbers) != len(vector_ids):
-            raise StoreError(f"{self.path} does not know all of the vectors asked for; vectors and chunks do not agree.")
+            raise StoreError(
+                f"{self.path} does not know all of the vectors asked for; vectors and chunks do not agree."
+            )
         return self.chunk_ids(numbers.tolist())
 
     def chunk_ids(self, numbers: Sequence[int]) -> list[str]:
@@ -282,13 +276,14 @@ class FtsIndex:
                 _, (numbers, _) = self._cache.popitem(last=False)
                 self._num_cached -= len(numbers) + 1
 
-    def num_indexed(self) -> int:
-        """Return how many chunks have at least one posting."""
-        return int(self._rows("SELECT count(DISTINCT chunk_no) FROM postings")[0][0])
-
     @cached_property
     def num_live(self) -> int:
+        """Chunks that count, references included."""
         return int(self.live.sum())
+
+    def num_indexed(self) -> int:
+        """Return how many live chunks have at least one term."""
+        return int((self._columns.lengths[self.live] > 0).sum())
 
     @cached_property
     def total_terms(self) -> int:
@@ -313,7 +308,7 @@ class FtsIndex:
         import numpy as np
 
         order = np.argsort(self._columns.vector_ids, kind="stable")
-        return self._columns.vector_ids[order], order
+        return self._columns.vector_ids[order], order.astype(np.int64)
 
     def _rows_of(self, vector_ids: Sequence[int]) -> NDArray[np.int64]:
         """Return the numbers of the chunks with these vector ids, unknown ones left out."""
@@ -324,7 +319,8 @@ class FtsIndex:
         if not len(keys):
             return np.zeros(0, np.int64)
         at = np.minimum(np.searchsorted(keys, ids), len(keys) - 1)
-        return order[at[keys[at] == ids]]
+        numbers: NDArray[np.int64] = order[at[keys[at] == ids]]
+        return numbers
 
     # -- the connection
 

@@ -50,7 +50,7 @@ def stem(word: str) -> str:
     r1 = _region(word, 0)
     r2 = _region(word, r1)
 
-    if word.endswith("sses") or word.endswith("ies"):
+    if word.endswith(("sses", "ies")):
         word = word[:-2]
     elif word.endswith("s") and not word.endswith("ss"):
         word = word[:-1]

@@ -67,7 +67,13 @@ class VectorIndex(Protocol):
         """Return every id, in the order they were added."""
         ...
 
-    def close(self) -> None: ...
+    def known(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return those of ``ids`` that are here, in their order."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the file; the index must not be used afterwards."""
+        ...
 
 
 def vector_id(chunk_id: str) -> int:
@@ -124,7 +130,9 @@ def open_vectors(path: Path) -> VectorIndex:
     except OSError as error:
         raise StoreError(f"The vector index {path} cannot be read: {error}") from error
     except (ValueError, struct.error) as error:
-        raise StoreError(f"The vector index {path} is damaged: {error}", hint="Run `research-copilot ingest`.") from error
+        raise StoreError(
+            f"The vector index {path} is damaged: {error}", hint="Run `research-copilot ingest`."
+        ) from error
     return flat if flat is not None else _InvertedFile(path)
 
 
@@ -169,9 +177,7 @@ def _exact_top(vectors: NDArray[np.float32], queries: NDArray[np.float32], k: in
     return np.asarray(rows, dtype=np.int64)
 
 
-def _best(
-    scores: NDArray[np.float32], ids: NDArray[np.int64], k: int
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def _best(scores: NDArray[np.float32], ids: NDArray[np.int64], k: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     import numpy as np
 
     if len(scores) > k:
@@ -235,6 +241,9 @@ class _Flat:
     def ids(self) -> NDArray[np.int64]:
         return self._ids.ids
 
+    def known(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self._ids.ids[self._ids.rows(ids, strict=False)]
+
     def reconstruct(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         return self._matrix[self._ids.rows(ids, strict=True)]
 
@@ -253,7 +262,7 @@ class _InvertedFile:
         import numpy as np
 
         try:
-            index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY)
+            index: Any = faiss.read_index(str(path), faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY)
             self._index = index
             self._inner = faiss.extract_index_ivf(index)
         except RuntimeError as error:
@@ -279,16 +288,17 @@ class _InvertedFile:
             allowed = self._ids.rows(allowed_ids, strict=False)
             if len(allowed) <= max(k, int(self.num_vectors * _EXACT_SHARE)):
                 return _best(self._rows(allowed) @ query, self._ids.ids[allowed], k)
-            mask = np.zeros(self.num_vectors, bool)
-            mask[allowed] = True
-            chosen = faiss.IDSelectorBitmap(np.packbits(mask, bitorder="little"))
-            params = faiss.SearchParametersIVF(sel=chosen, nprobe=self._inner.nprobe)
+            chosen = faiss.IDSelectorBatch(allowed)
+            params: Any = faiss.SearchParametersIVF(sel=chosen, nprobe=self._inner.nprobe)  # type: ignore[call-arg]
             scores, rows = self._inner.search(query[None], min(k, len(allowed)), params=params)
         found = rows[0] >= 0
         return _best(scores[0][found], self._ids.ids[rows[0][found]], k)
 
     def ids(self) -> NDArray[np.int64]:
         return self._ids.ids
+
+    def known(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self._ids.ids[self._ids.rows(ids, strict=False)]
 
     def reconstruct(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         return self._rows(self._ids.rows(ids, strict=True))
@@ -348,5 +358,5 @@ def _read_array(file: BinaryIO, dtype: np.dtype[Any]) -> NDArray[Any]:
     if count * dtype.itemsize > left:
         raise ValueError(f"{count * dtype.itemsize} bytes announced, {left} left")
     array = np.empty(count, dtype)
-    file.readinto(memoryview(array).cast("B") if count else bytearray())  # type: ignore[attr-defined]
+    file.readinto(array.view(np.uint8).data)  # type: ignore[attr-defined]
     return array

@@ -1,0 +1,85 @@
+"""The dense leg: cosine between the question's vector and the chunks'."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from corpus_assets.fts import ANY_RETRIEVABLE, ChunkFilter
+from corpus_assets.vectors import vector_id
+from retrieval.corpus import Corpus
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from corpus_assets.embedding.protocol import Embedder
+
+_MIN_COSINE = 1e-6
+_CACHED_QUESTIONS = 256
+# The same text embedded in another batch differs in the sixth decimal; beyond it, order is by chunk id.
+_COSINE_DECIMALS = 5
+
+_questions: OrderedDict[tuple[str, str], NDArray[np.float32]] = OrderedDict()
+
+
+@dataclass(frozen=True)
+class DenseHit:
+    chunk_id: str
+    cosine: float
+
+
+def embed_question(embedder: Embedder, query: str) -> NDArray[np.float32]:
+    """Return the question's unit vector ``(d,)``; the last few hundred are remembered."""
+    key = (embedder.fingerprint, query)
+    if key in _questions:
+        _questions.move_to_end(key)
+        return _questions[key]
+    vector: NDArray[np.float32] = embedder.embed_queries([query])[0]
+    _questions[key] = vector
+    while len(_questions) > _CACHED_QUESTIONS:
+        _questions.popitem(last=False)
+    return vector
+
+
+def search(
+    corpus: Corpus, vector: NDArray[np.float32], k: int, allowed: ChunkFilter = ANY_RETRIEVABLE
+) -> list[DenseHit]:
+    """Return the ``k`` nearest chunks with a cosine above 0; cosine first (5 decimals), then chunk id."""
+    hits: list[DenseHit] = []
+    for segment in corpus.segments:
+        if segment.vectors is None or not segment.vectors.num_vectors:
+            continue
+        allowed_ids = segment.fts.vector_ids(allowed)
+        is_everything = len(allowed_ids) == segment.vectors.num_vectors and not allowed.include_unretrievable
+        scores, ids = segment.vectors.search(vector, k, None if is_everything else allowed_ids)
+        names = segment.fts.chunk_ids_by_vector_id(ids.tolist())
+        hits.extend(
+            DenseHit(name, round(float(score), _COSINE_DECIMALS)) for name, score in zip(names, scores, strict=True)
+        )
+    hits = [hit for hit in hits if hit.cosine > _MIN_COSINE]
+    hits.sort(key=lambda hit: (-hit.cosine, hit.chunk_id))
+    return hits[:k]
+
+
+def cosines(corpus: Corpus, vector: NDArray[np.float32], chunk_ids: Sequence[str]) -> dict[str, float]:
+    """Return the cosine of each of ``chunk_ids`` that has a vector."""
+    import numpy as np
+
+    found: dict[str, float] = {}
+    for segment in corpus.segments:
+        if segment.vectors is None:
+            continue
+        wanted = {vector_id(chunk_id): chunk_id for chunk_id in chunk_ids if chunk_id not in found}
+        known: list[int] = segment.vectors.known(np.array(list(wanted), dtype=np.int64)).tolist()
+        if known:
+            scores = segment.vectors.reconstruct(np.array(known, dtype=np.int64)) @ vector
+            found |= {wanted[number]: float(score) for number, score in zip(known, scores, strict=True)}
+    return found
+
+
+def has_vectors(corpus: Corpus) -> bool:
+    """Tell whether any segment can be searched by vector."""
+    return any(segment.vectors is not None and segment.vectors.num_vectors for segment in corpus.segments)

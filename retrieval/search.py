@@ -1,0 +1,269 @@
+"""Search a corpus: full text, dense, or both with their ranks fused."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from corpus_assets.errors import BadInputError
+from corpus_assets.folding import fold_for_search
+from corpus_assets.fts import LexicalHit
+from corpus_assets.model import Chunk
+from corpus_assets.settings import RetrievalMode, RetrievalSettings
+from retrieval import dense, lexical
+from retrieval.corpus import Corpus
+from retrieval.filters import Filters, resolve_filters
+from retrieval.fusion import Fused, rrf
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from corpus_assets.embedding.protocol import Embedder
+
+NAMED_PAPER_SHARE = 0.6  # a question whose weight lies this much in a paper's metadata asks for that paper
+SAME_PASSAGE = 0.9  # Jaccard overlap of word triples from which two passages of one work count as one
+_SHINGLE = 3
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A passage found. ``score`` is BM25, cosine or the fused score, by mode; ranks count from 1."""
+
+    rank: int
+    score: float
+    chunk: Chunk
+    fts_rank: int | None = None
+    dense_rank: int | None = None
+    cosine: float | None = None
+    same_as: tuple[str, ...] = ()  # near-identical passages of other versions of the paper, left out
+
+
+@dataclass(frozen=True)
+class Legs:
+    """What each leg brought, for the stage ledger."""
+
+    num_fts: int = 0
+    num_dense: int = 0
+    num_fused: int = 0
+    num_collapsed: int = 0
+    num_capped: int = 0
+    fts_ids: tuple[str, ...] = ()
+    dense_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """Hits, best first. ``degraded`` says in words which leg did not run and why."""
+
+    hits: list[Hit]
+    degraded: list[str] = field(default_factory=list)
+    ms: float = 0.0
+    legs: Legs = Legs()
+    mode: RetrievalMode = "hybrid"
+
+
+def search(
+    generation: Corpus,
+    query: str,
+    *,
+    mode: RetrievalMode = "hybrid",
+    k: int = 10,
+    embedder: Embedder | None = None,
+    filters: Filters | None = None,
+    settings: RetrievalSettings | None = None,
+    max_per_paper: int | None = None,
+) -> SearchResult:
+    """Return the best ``k`` passages for ``query``.
+
+    Superseded papers are never found, retracted ones only if settings or filters say so. In hybrid mode the dense leg
+    is left out, and ``degraded`` says so, for questions it can only answer with noise: bare identifiers, a single word
+    that the corpus has, a script the model has not learnt. Near-identical passages of versions of one work are shown
+    once. Order: score, best rank in a single leg, chunk id. Raises BadInputError for a question without a searchable
+    character, an unknown mode, or ``embedding_only`` without a model.
+    """
+    started = time.perf_counter()
+    settings = settings or RetrievalSettings.model_validate({})
+    lexical.query_terms(query)
+    allowed = resolve_filters(filters, generation, include_retracted=settings.include_retracted)
+    depth = max(settings.depth, k)
+    degraded: list[str] = []
+    lexical_hits: list[LexicalHit] = []
+    dense_hits: list[dense.DenseHit] = []
+    vector: NDArray[np.float32] | None = None
+    if mode not in ("fts_only", "embedding_only", "hybrid"):
+        raise BadInputError(f"Unknown retrieval mode {mode!r}.", hint="Use fts_only, embedding_only or hybrid.")
+    if mode != "embedding_only":
+        lexical_hits = lexical.search(generation, query, depth, allowed, paper_weight=settings.paper_weight)
+        if not lexical_hits:
+            degraded.append("no lexical hit: no passage holds a word of the question")
+    if mode != "fts_only":
+        reason = _no_dense_reason(generation, query, mode, embedder, has_lexical_hits=bool(lexical_hits))
+        if reason:
+            degraded.append(reason)
+        elif embedder is not None:
+            vector = dense.embed_question(embedder, query)
+            dense_hits = dense.search(generation, vector, depth, allowed)
+    ranking = _fuse(lexical_hits, dense_hits, mode, settings)
+    selection = _select(generation, ranking, k, max_per_paper)
+    hits = _hits(generation, selection, lexical_hits, dense_hits, vector)
+    legs = Legs(
+        num_fts=len(lexical_hits),
+        num_dense=len(dense_hits),
+        num_fused=len(ranking),
+        num_collapsed=selection.num_collapsed,
+        num_capped=selection.num_capped,
+        fts_ids=tuple(hit.chunk_id for hit in lexical_hits),
+        dense_ids=tuple(hit.chunk_id for hit in dense_hits),
+    )
+    return SearchResult(hits, degraded, (time.perf_counter() - started) * 1000, legs, mode)
+
+
+def _no_dense_reason(
+    corpus: Corpus, query: str, mode: RetrievalMode, embedder: Embedder | None, *, has_lexical_hits: bool
+) -> str:
+    """Return why the dense leg does not run, or ``""``."""
+    if embedder is None:
+        if mode == "embedding_only":
+            raise BadInputError(
+                "embedding_only needs the embedding model, and none is loaded.", hint="`research-copilot doctor`."
+            )
+        return "dense leg skipped: no embedding model is loaded"
+    if not dense.has_vectors(corpus):
+        return "dense leg skipped: the corpus has no vectors"
+    if mode == "embedding_only":
+        return ""
+    if lexical.is_foreign_script(query):
+        return "dense leg skipped: the embedding model has not learnt the question's script"
+    if lexical.is_identifiers_only(query):
+        return "dense leg skipped: the question holds only identifiers"
+    if has_lexical_hits and lexical.is_one_word(query):
+        return "dense leg skipped: the question is one word, which the corpus has"
+    return ""
+
+
+def _fuse(
+    lexical_hits: Sequence[LexicalHit],
+    dense_hits: Sequence[dense.DenseHit],
+    mode: RetrievalMode,
+    settings: RetrievalSettings,
+) -> list[Fused]:
+    if mode == "fts_only" or not dense_hits:
+        return [Fused(hit.chunk_id, hit.score, rank) for rank, hit in enumerate(lexical_hits, start=1)]
+    if mode == "embedding_only":
+        return [Fused(hit.chunk_id, hit.cosine, rank) for rank, hit in enumerate(dense_hits, start=1)]
+    rankings = [[hit.chunk_id for hit in lexical_hits], [hit.chunk_id for hit in dense_hits]]
+    named: dict[str, str] = {}
+    for hit in lexical_hits:
+        if hit.paper_share >= NAMED_PAPER_SHARE:
+            named.setdefault(paper_of(hit.chunk_id), hit.chunk_id)
+    if named:
+        rankings.append(list(named.values()))
+    return rrf(rankings, k=settings.rrf_k)
+
+
+def paper_of(chunk_id: str) -> str:
+    """Return the paper a chunk id belongs to: what stands before the first colon."""
+    return chunk_id.split(":", 1)[0]
+
+
+@dataclass(frozen=True)
+class _Selection:
+    kept: list[Fused]
+    same_as: Mapping[str, list[str]]
+    num_collapsed: int = 0
+    num_capped: int = 0
+
+
+def _select(corpus: Corpus, ranking: Sequence[Fused], k: int, max_per_paper: int | None) -> _Selection:
+    """Walk down the ranking: leave out repeats from other versions and what a paper has beyond its cap."""
+    works = _shared_works(corpus, ranking)
+    texts: dict[str, frozenset[tuple[str, ...]]] = {}
+    if works:
+        shared = [item.id for item in ranking if paper_of(item.id) in works]
+        texts = {chunk.chunk_id: _shingles(chunk.text) for chunk in corpus.chunks(shared)}
+    kept: list[Fused] = []
+    same_as: dict[str, list[str]] = {}
+    per_paper: dict[str, int] = {}
+    num_collapsed = num_capped = 0
+    for item in ranking:
+        if len(kept) == k:
+            break
+        paper = paper_of(item.id)
+        twin = next(
+            (
+                other.id
+                for other in kept
+                if works
+                and item.id in texts
+                and other.id in texts
+                and paper_of(other.id) != paper
+                and works[paper_of(other.id)] == works[paper]
+                and _overlap(texts[item.id], texts[other.id]) >= SAME_PASSAGE
+            ),
+            None,
+        )
+        if twin is not None:
+            same_as.setdefault(twin, []).append(item.id)
+            num_collapsed += 1
+        elif max_per_paper is not None and per_paper.get(paper, 0) >= max_per_paper:
+            num_capped += 1
+        else:
+            per_paper[paper] = per_paper.get(paper, 0) + 1
+            kept.append(item)
+    return _Selection(kept, same_as, num_collapsed, num_capped)
+
+
+def _shared_works(corpus: Corpus, ranking: Sequence[Fused]) -> dict[str, str]:
+    """Return paper id -> work, for papers in the ranking that share a work (a version link or a title)."""
+    works: dict[str, str] = {}
+    for paper_id in dict.fromkeys(paper_of(item.id) for item in ranking):
+        record = corpus.papers.get(paper_id)
+        if record is not None:
+            title = fold_for_search(record.metadata.title)
+            works[paper_id] = record.version_of or title or paper_id
+            if record.version_of and record.version_of in works:
+                works[paper_id] = works[record.version_of]
+    counts: dict[str, int] = {}
+    for work in works.values():
+        counts[work] = counts.get(work, 0) + 1
+    return {paper_id: work for paper_id, work in works.items() if counts[work] > 1}
+
+
+def _shingles(text: str) -> frozenset[tuple[str, ...]]:
+    words = fold_for_search(text).split()
+    return frozenset(tuple(words[i : i + _SHINGLE]) for i in range(max(1, len(words) - _SHINGLE + 1)))
+
+
+def _overlap(a: frozenset[tuple[str, ...]], b: frozenset[tuple[str, ...]]) -> float:
+    return len(a & b) / len(a | b)
+
+
+def _hits(
+    corpus: Corpus,
+    selection: _Selection,
+    lexical_hits: Sequence[LexicalHit],
+    dense_hits: Sequence[dense.DenseHit],
+    vector: NDArray[np.float32] | None,
+) -> list[Hit]:
+    fts_ranks = {hit.chunk_id: rank for rank, hit in enumerate(lexical_hits, start=1)}
+    dense_ranks = {hit.chunk_id: rank for rank, hit in enumerate(dense_hits, start=1)}
+    ids = [item.id for item in selection.kept]
+    cosine_of = {hit.chunk_id: hit.cosine for hit in dense_hits}
+    if vector is not None:
+        missing = [chunk_id for chunk_id in ids if chunk_id not in cosine_of]
+        cosine_of |= dense.cosines(corpus, vector, missing)
+    return [
+        Hit(
+            rank=rank,
+            score=item.score,
+            chunk=chunk,
+            fts_rank=fts_ranks.get(item.id),
+            dense_rank=dense_ranks.get(item.id),
+            cosine=cosine_of.get(item.id),
+            same_as=tuple(selection.same_as.get(item.id, ())),
+        )
+        for rank, (item, chunk) in enumerate(zip(selection.kept, corpus.chunks(ids), strict=True), start=1)
+    ]
