@@ -16,8 +16,10 @@ import os
 import pickle
 import signal
 import sys
+import threading
 import time
 import traceback
+import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -31,6 +33,8 @@ from corpus_assets.folder import is_unchanged
 from corpus_assets.manifest import ManifestRow
 from corpus_assets.model import PageState, PaperStatus, ParsedPaper, SourceFile
 from corpus_assets.settings import ParseSettings, Settings
+
+_main_module_lock = threading.Lock()
 
 ReadPaper = Callable[[str, ParseSettings, ManifestRow | None], ParsedPaper]
 
@@ -120,7 +124,8 @@ class _Worker:
         self.process: BaseProcess = context.Process(
             target=_serve, args=(theirs, self.settings, self.read_paper), name="parse-worker", daemon=True
         )
-        self.process.start()
+        with _without_main_module():
+            self.process.start()
         theirs.close()  # so that a worker's death closes the pipe
         self.is_ready = False
         self.num_files = 0
@@ -191,6 +196,22 @@ class _Worker:
             except (ProcessLookupError, PermissionError):
                 self.process.kill()
         self.process.join()
+
+
+@contextlib.contextmanager
+def _without_main_module() -> Iterator[None]:
+    """Hide the program's main module while a process starts.
+
+    Else each worker would import it again: Dagster and the whole command line for one, seconds each; and a person's
+    script that is not guarded by ``if __name__ == "__main__"`` would start itself over.
+    """
+    with _main_module_lock:
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = types.ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = main
 
 
 def _process_context() -> ForkServerContext | SpawnContext:
