@@ -42,7 +42,10 @@ class TokenCounter(Protocol):
 
 def embed_text(title: str, chunk_text: str, include_title: bool) -> str:
     """Return the string that is embedded for a chunk: its text, after the paper's title when that is asked for."""
-    head = cut_title(title) if include_title else ""
+    return _join(cut_title(title) if include_title else "", chunk_text)
+
+
+def _join(head: str, chunk_text: str) -> str:
     return f"{head}\n\n{chunk_text}" if head else chunk_text
 
 
@@ -120,9 +123,9 @@ def section_slug(section: Section) -> str:
 
 
 def _effective_sections(parsed: ParsedPaper) -> list[Section]:
-    """Return the sections made to cover the text, bare headings joined to the sub-section they introduce.
+    """Return the sections made to cover the text, each that is a bare heading joined to the section it introduces.
 
-    A section of at most one letter (a drop cap taken for a heading) joins the one that follows it.
+    So is a section of at most one letter: a drop cap taken for a heading.
     """
     text = parsed.text
     sections = _covering_sections(parsed)
@@ -131,8 +134,9 @@ def _effective_sections(parsed: ParsedPaper) -> list[Section]:
     for section, following in zip_longest(sections, sections[1:]):
         start = section.char_start if carried is None else carried
         body = text[section.char_start : section.char_end].strip()
-        is_letter = sum(map(str.isalnum, body)) <= 1
-        if following is not None and (is_letter or (_is_heading(body, section) and following.level > section.level)):
+        is_letter = len(body) < _TINY_PIECES and sum(map(str.isalnum, body)) <= 1
+        is_bare = is_letter or _is_heading(body, section)
+        if following is not None and is_bare and SectionKind.REFERENCES not in (section.kind, following.kind):
             carried = start
             continue
         joined.append(replace(section, char_start=start))
@@ -189,8 +193,8 @@ class _Cutter:
     def __init__(self, title: str, embedder: TokenCounter, settings: ChunkSettings, include_title: bool) -> None:
         self.embedder = embedder
         self.settings = settings
-        self.title = title
-        self.include_title = include_title
+        self.head = cut_title(title) if include_title else ""
+        self._counted = ("", 0)
         self.limit = min(settings.max_tokens, embedder.max_tokens)
         self.head_pieces = self._count("x") - len(embedder.token_starts("x"))
         self.budget = self.limit - self.head_pieces
@@ -331,8 +335,11 @@ class _Cutter:
         return first
 
     def _count(self, text: str) -> int:
-        embedded = embed_text(self.title, text, self.include_title)
-        return self.embedder.num_special_tokens + len(self.embedder.token_starts(embedded))
+        """Return the word pieces of the embedded string; the last answer is kept, since it is asked for twice."""
+        if self._counted[0] != text:
+            num_pieces = len(self.embedder.token_starts(_join(self.head, text)))
+            self._counted = (text, self.embedder.num_special_tokens + num_pieces)
+        return self._counted[1]
 
 
 class _Stretch:
