@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from corpus_assets.errors import CopilotError
@@ -11,13 +12,12 @@ from corpus_assets.gates import Gate, GateContext, GateResult, Severity
 from corpus_assets.gates import run_gates as judge
 from evaluation.balance import judge_balance, measure_balance
 from evaluation.golden_gates import check_floor, check_no_regression, check_p95_latency, check_retrieval_decision
-from evaluation.honesty import AskedCase, ask_cases, check_faithfulness, check_honesty
+from evaluation.honesty import AskedCase, OfflineAsker, ask_cases, check_faithfulness, check_honesty
 from evaluation.index_gates import (
     check_faiss_recall_vs_exact,
     check_known_item,
     check_no_lost_papers,
     check_unique_chunks,
-    check_vectors_match_texts,
 )
 from evaluation.quality import QualityOf, not_measured
 
@@ -34,7 +34,6 @@ TOP_RETRIEVED = 10  # passages a question that count for topic balance
 DESCRIPTIONS = {
     "unique_chunks": "No two passages are the same stretch of a paper.",
     "known_item": "Passages are found by their own identifiers and sentences (full text).",
-    "vectors_match_texts": "Stored vectors are those of their texts, by the model the manifest names.",
     "faiss_recall_vs_exact": "The vector index finds the exact top 10.",
     "no_lost_papers": "Every published paper whose file is still there is served again, with its text.",
     "recall_at_k": "Mean recall@k of the served mode on the golden set reaches its floor.",
@@ -55,17 +54,20 @@ class Inspection:
 
     context: GateContext
     quality: QualityOf
-    _asked: list[AskedCase] | None = field(default=None, repr=False)
 
-    @property
+    @cached_property
+    def asker(self) -> OfflineAsker:
+        """Return who answers this candidate's questions."""
+        return OfflineAsker(self.context)
+
+    @cached_property
     def asked(self) -> list[AskedCase]:
-        """Return the answers to golden questions, asked once."""
-        if self._asked is None:
-            measured = self.quality.measured
-            self._asked = ask_cases(self.context, list(measured.bound.cases)) if measured else []
-        return self._asked
+        """Return the answers to golden questions."""
+        measured = self.quality.measured
+        num = self.context.settings.gates.num_answers
+        return ask_cases(self.asker, list(measured.bound.cases), num) if measured else []
 
-    @property
+    @cached_property
     def query_vectors(self) -> NDArray[np.float32] | None:
         """Return the golden questions' vectors, or None without a golden set."""
         measured = self.quality.measured
@@ -101,11 +103,6 @@ def check_topic_balance(inspection: Inspection) -> GateResult:
 CHECKS: tuple[tuple[str, Severity, Check], ...] = (
     ("unique_chunks", "ERROR", lambda item: check_unique_chunks(item.context)),
     ("known_item", "ERROR", lambda item: check_known_item(item.context)),
-    (
-        "vectors_match_texts",
-        "ERROR",
-        lambda item: check_vectors_match_texts(item.context, item.quality.candidate_embedder),
-    ),
     ("faiss_recall_vs_exact", "ERROR", lambda item: check_faiss_recall_vs_exact(item.context, item.query_vectors)),
     ("no_lost_papers", "ERROR", lambda item: check_no_lost_papers(item.context)),
     (
@@ -127,7 +124,7 @@ CHECKS: tuple[tuple[str, Severity, Check], ...] = (
     ("p95_latency", "ERROR", lambda item: check_p95_latency(item.quality)),
     ("retrieval_decision", "WARN", lambda item: check_retrieval_decision(item.quality)),
     ("faithfulness_floor", "ERROR", check_answers),
-    ("honesty", "ERROR", lambda item: check_honesty(item.context, item.asked)),
+    ("honesty", "ERROR", lambda item: check_honesty(item.context, item.asker, item.asked)),
     ("topic_balance", "WARN", check_topic_balance),
 )
 

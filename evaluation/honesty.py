@@ -59,22 +59,33 @@ def load_suite(path: Path = HONESTY_SUITE) -> HonestySuite:
         raise BadInputError(f"Honesty suite {path} cannot be read: {error}.") from error
 
 
-def ask_offline(context: GateContext, question: str) -> AnswerRecord:
-    """Answer a question on the candidate without model, cache or trace."""
-    from retrieval.copilot import ask
+class OfflineAsker:
+    """Answers questions on one candidate without language model, cache or trace; models are loaded once."""
 
-    settings = context.settings.model_copy(
-        update={"llm": context.settings.llm.model_copy(update={"enabled": "off"}), "home": context.home}
-    )
-    return ask(question, settings=settings, generation=context.candidate, use_cache=False, save=False)
+    def __init__(self, context: GateContext) -> None:
+        from retrieval.copilot import make_context
+
+        llm = context.settings.llm.model_copy(update={"enabled": "off"})
+        retrieval = context.settings.retrieval
+        if context.candidate.manifest.embedder.name == "hash" and retrieval.reranker == "auto":
+            # The deterministic tier uses no model at all, whatever happens to be installed.
+            retrieval = retrieval.model_copy(update={"reranker": "lexical"})
+        settings = context.settings.model_copy(update={"llm": llm, "retrieval": retrieval, "home": context.home})
+        self._context = make_context(settings, context.candidate, use_cache=False)
+
+    def ask(self, question: str) -> AnswerRecord:
+        """Return the answer to one question."""
+        from retrieval.copilot import finish, start
+        from retrieval.pipeline import run_stages
+
+        return finish(run_stages(start(question), self._context), self._context, save=False)
 
 
-def ask_cases(context: GateContext, cases: list[BoundCase]) -> list[AskedCase]:
-    """Ask the first ``num_answers`` golden questions in full, spread over the set."""
-    num = context.settings.gates.num_answers
+def ask_cases(asker: OfflineAsker, cases: list[BoundCase], num: int) -> list[AskedCase]:
+    """Ask ``num`` golden questions in full, spread over the set."""
     step = max(1, len(cases) // num)
     picked = [item.case for item in cases[::step]][:num]
-    return [AskedCase(case.case_id, case.query, ask_offline(context, case.query)) for case in picked]
+    return [AskedCase(case.case_id, case.query, asker.ask(case.query)) for case in picked]
 
 
 def find_dishonesty(answer: AnswerRecord, generation: Generation) -> list[str]:
@@ -105,13 +116,13 @@ def find_dishonesty(answer: AnswerRecord, generation: Generation) -> list[str]:
     return problems
 
 
-def check_honesty(context: GateContext, asked: list[AskedCase]) -> GateResult:
+def check_honesty(context: GateContext, asker: OfflineAsker, asked: list[AskedCase]) -> GateResult:
     """Ask what cannot be answered, and look through the answers to golden questions: is anything presented falsely?"""
     floor = context.settings.gates.honesty_floor
     rows: list[dict[str, Any]] = []
     suite = load_suite()
     for case in suite.cases:
-        answer = ask_offline(context, case.question)
+        answer = asker.ask(case.question)
         problems = find_dishonesty(answer, context.candidate)
         if not answer.abstained:
             problems.insert(0, f"answered although it is {case.kind}")

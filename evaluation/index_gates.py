@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from corpus_assets.errors import StoreError
 from corpus_assets.gates import GateContext, GateResult
 from corpus_assets.model import Chunk, PaperRecord
 from evaluation.cases import normalize_spaces
@@ -23,15 +22,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from corpus_assets.embedding.protocol import Embedder
     from corpus_assets.store.generation import Generation, Segment
 
 NUM_SAMPLED = 60
-NUM_EMBEDDED = 24
 NUM_VECTOR_QUERIES = 64
 TOP = 10
 BLOCK = 8192
-SAME_VECTOR = 0.98  # cosine; another batch or another thread count differs by 1e-5, bf16 by 1e-4, another text by more
 KNOWN_ITEM_FLOOR = 0.95
 KEPT_TEXT_SHARE = 0.7  # an unchanged file that gives less text than this share of before has lost some
 
@@ -110,60 +106,6 @@ def check_known_item(context: GateContext) -> GateResult:
         detail=detail,
         extra={"worst_cases": [{"chunk": item.chunk_id, "query": item.query[:120]} for item in missed[:10]]},
     )
-
-
-def check_vectors_match_texts(context: GateContext, embedder: Embedder) -> GateResult:
-    """Embed a sample of passages again: each stored vector must be its own text's, by the model the manifest names."""
-    import numpy as np
-
-    from corpus_assets.chunking import embed_text
-    from corpus_assets.vectors import vector_id
-
-    name, candidate = "vectors_match_texts", context.candidate
-    if embedder.fingerprint != candidate.manifest.embedder.fingerprint:
-        detail = (
-            f"the candidate's manifest names {candidate.manifest.embedder.fingerprint}, questions would be embedded by "
-            f"{embedder.fingerprint}"
-        )
-        return GateResult(name, 0.0, 1.0, passed=False, detail=detail)
-    chunks = sample_chunks(candidate, NUM_EMBEDDED)
-    include_title = bool(candidate.manifest.settings["embedding"]["include_title"])
-    titles = {paper_id: record.metadata.title for paper_id, record in candidate.papers.items()}
-    texts = [embed_text(titles.get(chunk.paper_id, ""), chunk.text, include_title) for chunk in chunks]
-    fresh = embedder.embed_documents(texts) if texts else np.zeros((0, embedder.dimension), np.float32)
-    rows: list[dict[str, Any]] = []
-    for chunk, vector in zip(chunks, fresh, strict=True):
-        stored = _stored_vector(candidate, vector_id(chunk.chunk_id))
-        cosine = float(stored @ vector) if stored is not None and stored.shape == vector.shape else -1.0
-        if cosine < SAME_VECTOR:
-            rows.append({"chunk": chunk.chunk_id, "cosine": round(cosine, 4)})
-    value = 1 - len(rows) / len(chunks) if chunks else 0.0
-    detail = f"{len(chunks) - len(rows)} of {len(chunks)} sampled vectors are those of their texts"
-    if rows:
-        detail += f"; the vector of {rows[0]['chunk']} is not its text's (cosine {rows[0]['cosine']})"
-    return GateResult(
-        name,
-        value,
-        1.0,
-        passed=bool(chunks) and not rows,
-        num_cases=len(chunks),
-        detail=detail if chunks else "the candidate has no retrievable passage",
-        extra={"worst_cases": rows[:10]},
-    )
-
-
-def _stored_vector(generation: Generation, number: int) -> NDArray[np.float32] | None:
-    import numpy as np
-
-    for segment in generation.segments:
-        if segment.vectors is None:
-            continue
-        try:
-            found: NDArray[np.float32] = segment.vectors.reconstruct(np.array([number], dtype=np.int64))[0]
-            return found
-        except StoreError:  # not in this segment; when it is in none, the caller counts it as missing
-            continue
-    return None
 
 
 def check_unique_chunks(context: GateContext) -> GateResult:
