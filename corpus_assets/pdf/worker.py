@@ -22,6 +22,7 @@ import traceback
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
@@ -338,11 +339,22 @@ def _prepare_process(memory_mb: int) -> None:
     if hasattr(os, "setsid"):
         os.setsid()  # a group of its own: Ctrl-C in the terminal does not reach it, and its helpers die with it
     if sys.platform == "linux":
-        # The parent here is the fork server, which leaves when the ingest process is gone.
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() == 1:
-            os._exit(1)
+        _die_with_parent()
         _limit_memory(memory_mb)
+
+
+def _die_with_parent() -> None:
+    """Have the kernel kill this worker when the fork server goes, and let that go when the ingest process does.
+
+    The fork server leaves when nobody holds its "alive" pipe any more. Every worker is handed that pipe too: one
+    that hangs would keep it, and itself, alive.
+    """
+    alive_fd = getattr(forkserver._forkserver, "_forkserver_alive_fd", None)
+    if alive_fd is not None:
+        os.close(alive_fd)
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() == 1:  # gone before we asked
+        os._exit(1)
 
 
 def _limit_memory(memory_mb: int) -> None:
