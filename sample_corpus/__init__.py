@@ -1,0 +1,1 @@
+"""A small synthetic corpus, written for this project, so that the first command works offline."""
