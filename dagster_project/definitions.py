@@ -6,6 +6,7 @@ import dagster as dg
 
 from corpus_assets.assets import corpus_assets
 from corpus_assets.checks import corpus_asset_checks
+from dagster_project.ask_job import ask_job
 from dagster_project.jobs import corpus_job
 from dagster_project.resources import CopilotResource, GateSuiteResource
 from dagster_project.schedules import nightly_corpus
@@ -14,7 +15,7 @@ from dagster_project.sensors import papers_folder_sensor
 defs = dg.Definitions(
     assets=corpus_assets,
     asset_checks=corpus_asset_checks,
-    jobs=[corpus_job],
+    jobs=[corpus_job, ask_job],
     sensors=[papers_folder_sensor],
     schedules=[nightly_corpus],
     resources={"copilot": CopilotResource(), "gate_suite": GateSuiteResource()},

@@ -1,4 +1,4 @@
-"""The jobs: build the corpus, answer a question."""
+"""The job that builds the corpus, and the config that jobs share."""
 
 # No `from __future__ import annotations` here: Dagster reads config classes from the annotations themselves.
 
@@ -7,6 +7,8 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
+from dagster_project.resources import EMBEDDER_HELP, HOME_HELP, PAPERS_HELP
+
 CORPUS_JOB = "corpus"
 WRITES_TAG = "research_copilot/writes"  # dagster.yaml lets one run at a time carry it
 
@@ -14,22 +16,21 @@ WRITES_TAG = "research_copilot/writes"  # dagster.yaml lets one run at a time ca
 class PlaceConfig(dg.Config):
     """Where a run works; every field may stay empty."""
 
-    home: str = Field("", description="Where stores and generations live; empty: RESEARCH_COPILOT_HOME, else .copilot.")
-    log_level: str = Field("INFO", description="How much of the run's log goes to stderr: DEBUG, INFO, …, CRITICAL.")
+    home: str = Field(default="", description=HOME_HELP)
+    log_level: str = Field(default="INFO", description="What of the run's log goes to stderr: DEBUG … CRITICAL.")
 
 
 class CorpusConfig(PlaceConfig):
     """What a run of the corpus job may change."""
 
-    full: bool = Field(False, description="Read every file again, also unchanged ones.")
-    only_papers: list[str] = Field([], description="Ids of papers to read again; the others stay as they are.")
-    papers_dir: str = Field(
-        "", description="The folder of papers; empty: RESEARCH_COPILOT_PAPERS_DIR, else the sample."
-    )
-    embedder: str = Field("", description="default, hash, bge-small, or a model's name or path; empty: the setting.")
+    full: bool = Field(default=False, description="Read every file again, also unchanged ones.")
+    only_papers: list[str] = Field(default=[], description="Ids of papers to read again; the others stay as they are.")
+    papers_dir: str = Field(default="", description=PAPERS_HELP)
+    embedder: str = Field(default="", description=EMBEDDER_HELP)
 
 
-def _console(level: str) -> dict[str, Any]:
+def configure_console(level: str) -> dict[str, Any]:
+    """Return the loggers' config for a level."""
     return {"console": {"config": {"log_level": level}}}
 
 
@@ -40,7 +41,7 @@ def map_corpus_config(config: CorpusConfig) -> dict[str, Any]:
     return {
         "ops": {"raw_text": {"config": {"full": config.full, "only_papers": config.only_papers}}},
         "resources": {"copilot": {"config": place}},
-        "loggers": _console(config.log_level),
+        "loggers": configure_console(config.log_level),
     }
 
 

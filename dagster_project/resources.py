@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 PROCESS_TAG = "research_copilot/process"  # host:pid:start time of the process that executes a run
 
+HOME_HELP = "Where stores and generations live; empty: RESEARCH_COPILOT_HOME, else .copilot."
+PAPERS_HELP = "The papers folder; empty: RESEARCH_COPILOT_PAPERS_DIR, else the sample."
+EMBEDDER_HELP = "default, hash, bge-small, or a model's name or path; empty: the setting."
+
 ProgressCallback = Callable[[str, int, int, str], None]  # step, done, total, detail
 
 _progress: ContextVar[ProgressCallback | None] = ContextVar("progress", default=None)
@@ -29,11 +33,9 @@ _progress: ContextVar[ProgressCallback | None] = ContextVar("progress", default=
 class CopilotResource(dg.ConfigurableResource["CopilotResource"]):
     """Settings of the environment, with what this run changes in them."""
 
-    home: str = Field("", description="Where stores and generations live; empty: RESEARCH_COPILOT_HOME, else .copilot.")
-    papers_dir: str = Field(
-        "", description="The folder of papers; empty: RESEARCH_COPILOT_PAPERS_DIR, else the sample."
-    )
-    embedder: str = Field("", description="default, hash, bge-small, or a model's name or path; empty: the setting.")
+    home: str = Field(default="", description=HOME_HELP)
+    papers_dir: str = Field(default="", description=PAPERS_HELP)
+    embedder: str = Field(default="", description=EMBEDDER_HELP)
 
     def settings(self) -> Settings:
         """Return the settings of this run."""

@@ -30,7 +30,7 @@ def run_job(
     is_debug: bool = False,
     is_persistent: bool = True,
 ) -> dg.ExecuteInProcessResult:
-    """Run a job to its end and return its result.
+    """Run a job to its end and return its result; ``run_config`` is the job's flat config.
 
     Raises the ``CopilotError`` that ended the run, ``GateFailedError`` when a blocking check did, or whatever else a
     step raised. The history has the run in every case.
@@ -39,7 +39,7 @@ def run_job(
 
     job = defs.resolve_job_def(job_name)
     level = "DEBUG" if is_debug else "CRITICAL"
-    config = {**run_config, "loggers": {"console": {"config": {"log_level": level}}}}
+    config = {**run_config, "log_level": level}
     tags = {REPOSITORY_TAG: f"__repository__@{LOCATION_NAME}", PROCESS_TAG: process_mark()}
     with warnings.catch_warnings(), open_instance(settings, is_persistent=is_persistent) as instance:
         warnings.simplefilter("ignore", dg.BetaWarning)

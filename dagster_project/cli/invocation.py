@@ -80,7 +80,7 @@ def command(
             common.home = home or common.home
             common.as_json = as_json or common.as_json
             common.is_debug = debug or common.is_debug
-            return function(common, **arguments) or 0
+            return function(common, **arguments) or 0  # type: ignore[call-arg]  # P.kwargs, as typer parsed them
 
         run.__signature__ = inspect.Signature([context, *parameters])  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in [context, *parameters]}

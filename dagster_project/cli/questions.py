@@ -1,0 +1,151 @@
+"""Search the published corpus, ask it, and check an answer's quotes against the papers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from dagster_project.cli.invocation import Invocation, command
+from dagster_project.cli.terminal import Progress, print_json, print_markdown, print_note, print_text
+
+if TYPE_CHECKING:
+    from retrieval.answer import AnswerRecord
+
+Retrieval = Literal["fts_only", "embedding_only", "hybrid"]
+AnswerMode = Literal["brief", "standard", "detailed", "ideas"]
+
+Papers = Annotated[str, typer.Option("--papers", metavar="ID,…", help="Only in these papers.")]
+Sections = Annotated[str, typer.Option("--sections", metavar="KIND,…", help="Only in these: abstract, results, …")]
+MinYear = Annotated[int, typer.Option("--min-year", help="Only papers of this year or later.", show_default=False)]
+MaxYear = Annotated[int, typer.Option("--max-year", help="Only papers of this year or earlier.", show_default=False)]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register this file's commands."""
+    command(app)(search)
+    command(app)(ask)
+    command(app)(verify)
+
+
+def search(
+    call: Invocation,
+    query: Annotated[str, typer.Argument(help="Words, identifiers, a sentence.")],
+    *,
+    retrieval: Annotated[
+        Retrieval | None, typer.Option(help="How to search; default: as decided for this corpus.", show_default=False)
+    ] = None,
+    k: Annotated[int, typer.Option("-k", "--k", help="Most passages shown.", min=1, max=1000)] = 10,
+    papers: Papers = "",
+    sections: Sections = "",
+    min_year: MinYear = 0,
+    max_year: MaxYear = 0,
+    include_retracted: Annotated[bool, typer.Option("--include-retracted", help="Also retracted papers.")] = False,
+) -> None:
+    """Find passages; the best sentence of each is shown."""
+    from corpus_assets.store.generation import open_published
+    from dagster_project.cli.hits import describe_hits
+    from dagster_project.question import make_filters
+    from retrieval import copilot
+
+    settings = call.settings()
+    filters = make_filters(
+        _split(papers), _split(sections), min_year, max_year, include_retracted=include_retracted or None
+    )
+    with open_published(settings.home) as generation:
+        found = copilot.search(query, settings=settings, mode=retrieval, k=k, generation=generation, filters=filters)
+        rows = describe_hits(generation, query, found.hits)
+        document = {"query": query, "retrieval": found.mode, "generation": generation.id, "hits": rows, "ms": found.ms}
+    if call.as_json:
+        print_json({**document, "degraded": found.degraded})
+        return
+    for reason in found.degraded:
+        print_note(f"Note: {reason}")
+    if not rows:
+        print_text("No passage found.")
+    for row in rows:
+        mark = f" [{row['retraction'].upper()}]" if row["retraction"] else ""
+        print_text(f"{row['rank']:>3}. {row['title']}{mark}")
+        print_text(f"     {row['section']}, page {row['pages']} · {row['chunk_id']} · {row['score']:.4f}")
+        print_text(f"     “{' '.join(row['quote'].split())}”\n")
+
+
+def ask(
+    call: Invocation,
+    question: Annotated[str, typer.Argument(help="One full question.")],
+    *,
+    mode: Annotated[AnswerMode, typer.Option(help="How much to write.")] = "standard",
+    top_k: Annotated[int, typer.Option(help="Most passages kept as evidence; 0: as set.", min=0)] = 0,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Do not take an earlier answer.")] = False,
+    papers: Papers = "",
+    sections: Sections = "",
+    min_year: MinYear = 0,
+    max_year: MaxYear = 0,
+) -> None:
+    """Answer a question from the published corpus, each statement with a quote that can be checked."""
+    from dagster_project.question import run_ask
+
+    with Progress(is_quiet=call.as_json) as progress:
+        record = run_ask(
+            call.settings(),
+            question,
+            mode=mode,
+            top_k=top_k,
+            papers=_split(papers),
+            sections=_split(sections),
+            min_year=min_year,
+            max_year=max_year,
+            use_cache=not no_cache,
+            progress=progress if call.is_debug else None,
+            is_debug=call.is_debug,
+        )
+    if call.as_json:
+        print_json(record)
+        return
+    print_markdown(record.answer)
+    _print_footer(record)
+
+
+def _print_footer(record: AnswerRecord) -> None:
+    """Say on stderr who wrote the answer, how it was checked, and what did not run as configured."""
+    if record.cached:
+        print_note(f"From the cache: first asked as “{record.cached_question or record.question}”.")
+    for note in record.notes:
+        print_note(f"Note: {note}")
+    for stage in record.stages:
+        for reason in stage.degraded:
+            print_note(f"Degraded, {stage.name}: {reason}")
+    score = record.faithfulness.score
+    checked = "" if score is None else f", {score:.0%} of its claims borne out by their quotes"
+    removed = len(record.faithfulness.removed)
+    dropped = f" ({removed} removed)" if removed else ""
+    cost = f", {record.cost.usd:.4f} USD" if record.cost.calls else ""
+    print_note(f"Answer {record.answer_id}, written by {record.writer}{checked}{dropped}{cost}.")
+
+
+def verify(
+    call: Invocation,
+    answer: Annotated[str, typer.Argument(metavar="ANSWER", help="The JSON of `ask --json`, or an answer's id.")],
+    *,
+    papers_dir: Annotated[
+        Path | None, typer.Option(help="The folder of papers; default: the one the corpus was built from.")
+    ] = None,
+) -> int:
+    """Check every quote of an answer against the papers themselves, read anew; exit 1 if one does not hold."""
+    from dagster_project.question import built_from
+    from retrieval import copilot
+
+    settings = call.settings()
+    report = copilot.verify(answer, settings=settings, papers_dir=papers_dir or built_from(settings))
+    if call.as_json:
+        print_json(report)
+    else:
+        for failure in report.failures:
+            print_text(f"FAILED [{failure.n}]: {failure.reason}")
+        print_text(f"{report.num_ok} of {report.num_quotes} quotes stand in the papers exactly as cited.")
+    return 0 if report.passed else 1
+
+
+def _split(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]
