@@ -51,7 +51,7 @@ class IngestReport:
 def load_settings_embedder(settings: Settings) -> Embedder:
     """Return the embedder the settings name, loaded once a process; its files are cached in the home."""
     threads = settings.run.threads or _num_cores()
-    return _load_embedder(settings.embedding.model, settings.home / "models", threads, settings.embedding.batch_size)
+    return _load_embedder(settings.embedding.model, settings.models_path, threads, settings.embedding.batch_size)
 
 
 @lru_cache(maxsize=2)

@@ -19,20 +19,22 @@ _MAX_FINDINGS, _MAX_LIMITATIONS = 4, 3
 _MAX_CANDIDATES = 400  # sentences of the body looked at; bounds the cost of a thesis
 
 _METHOD = re.compile(
-    r"\b(we (?:used|conducted|performed|enrolled|analy[sz]ed|measured|propose|introduce|present|develop\w*|trained|compared"
-    r"|collected|randomi[sz]ed|searched)|were (?:randomi[sz]ed|enrolled|collected|sequenced|measured|recruited)"
+    r"\b(we (?:used|conducted|performed|enrolled|analy[sz]ed|measured|propose|introduce|present|develop\w*|trained"
+    r"|compared|collected|randomi[sz]ed|searched)"
+    r"|were (?:randomi[sz]ed|enrolled|collected|sequenced|measured|recruited)"
     r"|this (?:study|trial|review|work|paper) (?:uses|used|is|was|presents|describes)|using an?)\b",
     re.IGNORECASE,
 )
 _FINDING = re.compile(
-    r"\b(we (?:found|show|showed|observed|demonstrate\w*|report|identified)|results? (?:show|suggest|indicate)\w*|was associated"
-    r"|were associated|increased|decreased|improved|reduced|outperform\w*|higher|lower|significant\w*|median|hazard ratio"
-    r"|compared with)\b",
+    r"\b(we (?:found|show|showed|observed|demonstrate\w*|report|identified)|results? (?:show|suggest|indicate)\w*"
+    r"|was associated|were associated|increased|decreased|improved|reduced|outperform\w*|higher|lower|significant\w*"
+    r"|median|hazard ratio|compared with)\b",
     re.IGNORECASE,
 )
 _LIMITATION = re.compile(
-    r"\b(limitation|limited by|small (?:sample|number|cohort)|retrospective|single[- ]cent(?:re|er)|caution|not (?:generali[sz]e"
-    r"|powered)|future work|did not (?:assess|measure|evaluate)|further (?:studies|research|work))\b",
+    r"\b(limitation|limited by|small (?:sample|number|cohort)|retrospective|single[- ]cent(?:re|er)|caution"
+    r"|not (?:generali[sz]e|powered)|future work|did not (?:assess|measure|evaluate)"
+    r"|further (?:studies|research|work))\b",
     re.IGNORECASE,
 )
 _SKIPPED = {SectionKind.REFERENCES, SectionKind.ACKNOWLEDGEMENTS, SectionKind.FRONT}
@@ -41,7 +43,7 @@ _SKIPPED = {SectionKind.REFERENCES, SectionKind.ACKNOWLEDGEMENTS, SectionKind.FR
 def write_card(paper_id: str, metadata: PaperMetadata, parsed: ParsedPaper, settings: CardSettings) -> Card:
     """Write a card from the paper's own sentences, the abstract's where there is one.
 
-    The summary holds the sentences closest to the paper's term profile (cosine of tf-idf), in the paper's order.
+    The summary holds the sentences with most of the words that recur in the paper, in the paper's order.
     """
     body = _sentences(parsed, [s for s in parsed.sections if s.kind not in _SKIPPED])
     if not body:  # a poster or a note without headings: everything is "front"
@@ -95,19 +97,16 @@ def _matching(sentences: Sequence[str], pattern: re.Pattern[str], limit: int) ->
 
 
 def _central(pool: Sequence[str], body: Sequence[str], limit: int) -> list[str]:
-    """Return the ``limit`` sentences of ``pool`` nearest the paper's profile, in their own order."""
-    documents = [Counter(word.casefold() for word in _WORD.findall(sentence)) for sentence in (body or pool)]
-    frequency: Counter[str] = Counter(word for document in documents for word in document)
-    weight = {word: math.log(1 + len(documents) / count) for word, count in frequency.items()}
-    profile = Counter[str]()
-    for document in documents:
-        profile.update(document)
+    """Return the ``limit`` sentences of ``pool`` that say most of what the paper keeps saying, in their own order."""
+    profile: Counter[str] = Counter(word for sentence in (*pool, *body) for word in _content_words(sentence))
 
-    def closeness(sentence: str) -> float:
-        words = Counter(word.casefold() for word in _WORD.findall(sentence))
-        dot = sum(n * weight.get(w, 0.0) ** 2 * profile[w] for w, n in words.items())
-        norm = math.sqrt(sum((n * weight.get(w, 1.0)) ** 2 for w, n in words.items()))
-        return dot / norm if norm else 0.0
+    def weight(sentence: str) -> float:
+        words = set(_content_words(sentence))
+        return sum(math.log(profile[word]) for word in words) / math.sqrt(len(words) + 5.0)
 
-    ranked = sorted(range(len(pool)), key=lambda i: (-closeness(pool[i]), i))
+    ranked = sorted(range(len(pool)), key=lambda i: (-weight(pool[i]), i))
     return [pool[i] for i in sorted(ranked[:limit])]
+
+
+def _content_words(sentence: str) -> list[str]:
+    return [word.casefold() for word in _WORD.findall(sentence) if len(word) > 3 or not word.islower()]

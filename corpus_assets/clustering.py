@@ -24,7 +24,8 @@ def mean_unit_vector(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
     mean = vectors.mean(axis=0)
     norm = float(np.linalg.norm(mean))
-    return (mean / norm if norm > 0 else vectors[0]).astype(np.float32)
+    unit: NDArray[np.float32] = (mean / norm if norm > 0 else vectors[0]).astype(np.float32)
+    return unit
 
 
 def cluster_papers(
@@ -118,7 +119,7 @@ def _distinct(terms: Sequence[str]) -> list[str]:
 
 
 def _plane(paper_ids: Sequence[str], vectors: NDArray[np.float32]) -> dict[str, tuple[float, float]]:
-    """Return 2-D coordinates: the first two principal components, each signed so that its largest loading is positive."""
+    """Return the first two principal components, each signed so that its largest loading is positive."""
     import numpy as np
 
     if len(paper_ids) < 2:

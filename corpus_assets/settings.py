@@ -169,6 +169,9 @@ class Settings(BaseSettings):
 
     home: Path = Field(PROJECT_ROOT / ".copilot", description="Where stores and generations live.")
     papers_dir: Path = Field(PROJECT_ROOT / "sample_corpus" / "papers", description="The folder of papers.")
+    models_dir: Path | None = Field(
+        None, description="Where exported models are cached (one export serves every home); default: models in the home."
+    )
     parse: ParseSettings = ParseSettings()
     chunks: ChunkSettings = ChunkSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
@@ -179,6 +182,11 @@ class Settings(BaseSettings):
     llm: LlmSettings = LlmSettings()
     run: RunSettings = RunSettings()
     gates: GateSettings = GateSettings()
+
+    @property
+    def models_path(self) -> Path:
+        """Return the folder of exported models."""
+        return self.models_dir or self.home / "models"
 
     def corpus_fingerprint(self) -> str:
         """Return the digest of every setting that shapes a generation."""

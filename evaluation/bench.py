@@ -119,7 +119,7 @@ def open_embedder(generation: Generation, settings: Settings) -> Embedder:
     from corpus_assets.embedding.registry import load_embedder
 
     built_with = str(generation.manifest.settings["embedding"]["model"])
-    embedder = load_embedder(built_with, settings.home / "models", threads=1)
+    embedder = load_embedder(built_with, settings.models_path, threads=1)
     if embedder.fingerprint != generation.manifest.embedder.fingerprint:
         raise BadInputError(
             f"Generation {generation.id} was built with {generation.manifest.embedder.fingerprint}, the model "

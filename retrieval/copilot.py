@@ -89,7 +89,7 @@ def make_context(
     def load() -> Embedder:
         from corpus_assets.embedding.registry import load_embedder
 
-        return load_embedder(generation.manifest.embedder.name, settings.home / "models", threads=1)
+        return load_embedder(generation.manifest.embedder.name, settings.models_path, threads=1)
 
     mode, degraded = serving_mode(settings, generation.id)
     return AskContext(

@@ -52,7 +52,7 @@ def embed_chunks(
         "seconds": round(time.monotonic() - started, 3),
     }
     version = fingerprint([embedder.fingerprint, [[row.chunk_id, row.embed_sha256] for row in rows]])
-    notes = tuple(getattr(embedder, "degraded", ()) or ())
+    notes = (embedder.degraded,) if embedder.degraded else ()
     return StepReport(
         "embeddings", counts, version, {"model": f"{embedder.name} ({embedder.fingerprint})"}, notes=notes
     )

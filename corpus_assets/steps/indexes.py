@@ -7,7 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from corpus_assets.embedding.protocol import Embedder
-from corpus_assets.fts import FTS_VERSION, build_fts
+from corpus_assets.fts import build_fts
+from corpus_assets.fts_build import FORMAT_VERSION as FTS_VERSION
 from corpus_assets.settings import Settings, fingerprint
 from corpus_assets.steps.candidate import (
     FTS_FILE,

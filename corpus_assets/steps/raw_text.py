@@ -242,7 +242,7 @@ def _report(
         "num_parsed": num_parsed,
         "num_failed": by_status[PaperStatus.FAILED] + by_status[PaperStatus.REFUSED] + len(found.scan.unreadable),
         "num_partial": by_status[PaperStatus.PARTIAL],
-        "num_duplicates": sum(len(r.also_at) for r in records) + by_status[PaperStatus.DUPLICATE],
+        "num_duplicates": by_status[PaperStatus.DUPLICATE],
         "num_superseded": by_status[PaperStatus.SUPERSEDED],
         "num_pages": sum(states.values()),
         **{f"num_pages_{state.value}": states[state.value] for state in PageState},

@@ -14,7 +14,7 @@ def no_progress(stage: str, done: int, total: int, detail: str) -> None:
 
 @dataclass(frozen=True)
 class StepReport:
-    """``counts`` are numbers with stable names, ``samples`` are Markdown by title, ``data_version`` names the output."""
+    """``counts`` are numbers with stable names, ``samples`` Markdown by title; ``data_version`` names the output."""
 
     name: str
     counts: Mapping[str, int | float]

@@ -34,7 +34,7 @@ Origin = Literal["built", "shared", "kept"]
 
 
 class Candidate:
-    """A generation on its way. When a finished generation of this id exists, that is the candidate and nothing is built."""
+    """A generation on its way. When a finished one of this id exists, that is the candidate and nothing is built."""
 
     def __init__(self, home: Path, generation_id: str) -> None:
         self.home = home

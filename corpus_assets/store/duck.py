@@ -18,7 +18,7 @@ def connect(path: Path, *, read_only: bool, threads: int = 2) -> duckdb.DuckDBPy
     """Open a DuckDB file. Raises ``StoreError`` naming the path when it cannot be opened."""
     import duckdb
 
-    config = {
+    config: dict[str, str | bool | int | float | list[str]] = {
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
         "threads": str(threads),

@@ -244,8 +244,8 @@ class WorkingStore:
     def chunk_digest_rows(self) -> list[ChunkDigest]:
         """Return what identifies each chunk's content, in order of chunk id."""
         rows = self._con.execute(
-            "SELECT chunk_id, sha256(concat_ws('|', text_sha256, char_start, char_end, page_start, page_end, section_title, "
-            "section_kind, is_retrievable)), embed_sha256, is_retrievable FROM chunks ORDER BY chunk_id"
+            "SELECT chunk_id, sha256(concat_ws('|', text_sha256, char_start, char_end, page_start, page_end, "
+            "section_title, section_kind, is_retrievable)), embed_sha256, is_retrievable FROM chunks ORDER BY chunk_id"
         ).fetchall()
         return [ChunkDigest(*row) for row in rows]
 
@@ -268,7 +268,7 @@ class WorkingStore:
                 self._con.executemany("INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?)", rows)
 
     def embeddings(self, fingerprint: str, keys: Sequence[str], dimension: int) -> NDArray[np.float32]:
-        """Return ``(len(keys), dimension)`` vectors in the order of ``keys``; raises ``StoreError`` if one is missing."""
+        """Return ``(len(keys), dimension)`` vectors in order of ``keys``; raises ``StoreError`` if one is missing."""
         import numpy as np
 
         rows = self._con.execute(

@@ -1,0 +1,44 @@
+# Everything runs in a virtual environment of the project's own. Override PYTHON to choose the interpreter.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+DATA ?=
+
+export HF_HUB_OFFLINE := 1
+export TOKENIZERS_PARALLELISM := false
+
+.PHONY: demo check test gate bench bench-ingest format sample-corpus clean
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) scripts/make_venv.py $(VENV)
+	touch $(STAMP)
+
+install: $(STAMP)
+
+demo: $(STAMP)  ## install, materialise the sample corpus, ask one question, print a cited answer
+	$(BIN)/research-copilot ingest sample_corpus/papers
+	$(BIN)/research-copilot ask "What are the resistance mechanisms to EGFR inhibitors in lung cancer, and how can resistance be detected early?"
+
+check: $(STAMP)  ## format, lint, types, fast tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest -m "not slow" -n 2
+
+test: $(STAMP)  ## every test
+	$(BIN)/pytest -n 2
+
+format: $(STAMP)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+gate: $(STAMP)  ## the quality gates on the published sample corpus; the exit code is the verdict
+	$(BIN)/research-copilot ingest sample_corpus/papers
+	$(BIN)/research-copilot gate
+
+sample-corpus: $(STAMP)  ## write the sample papers anew
+	$(BIN)/python -m sample_corpus.generate
+
+clean:
+	rm -rf $(VENV) .copilot .dagster_home
