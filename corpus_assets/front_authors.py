@@ -20,7 +20,7 @@ _END = re.compile(
 )
 _NO_NAME = re.compile(
     r"\b(?:universit\w*|université|universidad\w*|universität|department|dept|institut\w*|school|college|laborator\w*|labs?|cent(?:er|re|ro)"
-    r"|faculty|division|hospital|academy|foundation|inc|ltd|gmbh|corporation|company|research|science|sciences|street|road|avenue|box"
+    r"|faculty|division|hospital|academy|foundation|inc|ltd|gmbh|corporation|company|research|science|sciences|street|road|avenue|box|way|drive|building|suite|floor"
     r"|usa|uk|france|germany|china|japan|spain|italy|canada|australia|sweden|ireland|mexico|brazil|india|kingdom|states|program(?:me)?"
     r"|group|team|unit|ministry|national|international|engineering|technolog\w*|computer|computing|physics|chemistry|biology|mathematics"
     r"|medicine|medical|statistics|email|e-mail|author|authors|equal|contribut\w+|address|volume|journal|article|review|editor|guest|member"
@@ -82,7 +82,7 @@ def find_authors(front: FrontMatter, title_lines: tuple[int, int] | None) -> tup
 
 def _printed_authors(lines: Sequence[FrontLine], start: int) -> tuple[str, ...]:
     names: list[str] = []
-    pending = ""
+    unfinished = ""  # the last piece of a line that ends within a name
     first: FrontLine | None = None
     for line in lines[start : start + MAX_AUTHOR_LINES]:
         text = line.text.strip()
@@ -96,34 +96,35 @@ def _printed_authors(lines: Sequence[FrontLine], start: int) -> tuple[str, ...]:
             if names and not line.font_size:
                 break
             continue
-        found, rest = _names_in(f"{pending} {text}".strip())
-        if found:
-            first = first or line
-            names.extend(found)
-            pending = rest
-        elif names and not _names_in(text)[0]:
-            pending = ""
-            if _NO_NAME.search(text) and len(names) > 1:
-                continue
-    unique = list(dict.fromkeys(names))
-    return tuple(unique[:MAX_AUTHORS])
+        parts = _split_names(text)
+        if unfinished and parts and not _NO_NAME.search(text):
+            if is_name(unfinished) and (len(parts[0].split()) > 1 or not is_name(f"{unfinished} {parts[0]}")):
+                parts.insert(0, unfinished)
+            else:
+                parts[0] = f"{unfinished} {parts[0]}"
+            if names and names[-1] == _recase(unfinished):
+                names.pop()
+        unfinished = ""
+        found = [part for part in parts if is_name(part)]
+        if len(found) * 2 < len(parts) or not found:
+            if names and _NO_NAME.search(text) and first and not line.font_size:
+                break
+            continue
+        first = first or line
+        names.extend(_recase(name) for name in found)
+        is_open = not re.search(r"[,;·|¹²³⁴⁵⁶⁷⁸⁹⁰*∗†‡§¶\d]\W*$", text) and len(parts[-1].split()) <= 3
+        if is_open:
+            unfinished = parts[-1]
+    return tuple(dict.fromkeys(names[:MAX_AUTHORS]))
 
 
-def _names_in(text: str) -> tuple[list[str], str]:
-    """Return the names in a line, and its last piece when the line ends within a list (a name that may go on)."""
-    text = re.sub(r"\bID\b|\borcid\S*", " ", text)
+def _split_names(text: str) -> list[str]:
+    """Return the pieces of a line between separators and footnote marks."""
+    text = re.sub(r"\bID\b|ᴵᴰ|\borcid\S*", " ", text)
     text = re.sub(r"^by\s+", "", text, flags=re.IGNORECASE)
     text = _MARKS.sub(",", text)
-    parts = [part.strip(" ,.;") for part in re.split(r"\s*[,;·|]\s*|\s+and\s+|\s+&\s+|^and\s+|\s+und\s+", text)]
-    parts = [re.sub(r"^and\s+", "", part) for part in parts if len(part) > 1]
-    if not parts:
-        return [], ""
-    names = [part for part in parts if is_name(part)]
-    if len(names) * 2 < len(parts):
-        return [], ""
-    last = parts[-1]
-    rest = last if not is_name(last) and len(last.split()) <= 2 and last[:1].isupper() else ""
-    return [_recase(name) for name in names], rest
+    parts = [part.strip(" ,;") for part in re.split(r"\s*[,;·|]\s*|\s+and\s+|\s+&\s+|^and\s+|\s+und\s+", text)]
+    return [re.sub(r"^and\s+", "", part) for part in parts if len(part) > 1]
 
 
 def is_name(text: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -54,15 +55,20 @@ _ARXIV_FILE = re.compile(r"^(?:arxiv[-_ .:]?)?(\d{4}\.\d{4,5}(?:v\d+)?)(?:\.pdf|
 _YEAR = r"((?:1[89]|20)\d\d)"
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
-_DATE = (
+_FULL_DATE = (
     rf"(?:{_DAY}[\s.,]+{_MONTH}[\s,]+{_YEAR}|{_MONTH}\s+{_DAY},?\s+{_YEAR}|{_MONTH},?\s+{_YEAR}"
-    rf"|{_YEAR}[-/]\d\d[-/]\d\d|\d{{1,2}}[./]\d{{1,2}}[./]{_YEAR}|{_YEAR})"
+    rf"|{_YEAR}[-/]\d\d[-/]\d\d|\d{{1,2}}[./]\d{{1,2}}[./]{_YEAR})"
 )
+_DATE = rf"(?:{_FULL_DATE}|{_YEAR})"
+_DATE_LABEL = re.compile(r"^\W*(published|accepted|received|revised|submitted|available online)\b", re.IGNORECASE)
+_STARTS_WITH_DATE = re.compile(rf"^\W*{_FULL_DATE}", re.IGNORECASE)
+_DOI_LABEL_LINE = re.compile(r"^\W*doi\b", re.IGNORECASE)
 # From strongest to weakest. What is printed as the date of publication beats the copyright, that the dates of handling.
 _YEAR_RULES: tuple[tuple[int, re.Pattern[str]], ...] = tuple(
     (rank, re.compile(pattern, re.IGNORECASE))
     for rank, pattern in (
-        (90, rf"\b(?:published|publication date|first published|date of publication|epub)\b[^.;]{{0,40}}?{_DATE}"),
+        (90, rf"(?<!been )(?<!was )(?<!were )\b(?:published|publication date|epub)\b[^.;]{{0,40}}?{_FULL_DATE}"),
+        (88, rf"^\W*(?:first )?published(?: online| in print)?\W{{0,3}}{_YEAR}\b"),
         (80, rf"\({_YEAR}\)[,:\s]*(?:vol\.?\s*)?\d+\s*[:(,]"),
         (80, rf"\b\d+\s*\(\s*{_YEAR}\s*\)\s*[:,]?\s*\w?\d+"),
         (80, rf"\b{_YEAR}\s*[,;]\s*(?:vol(?:ume)?\.?\s*)?\d+\s*[:(]\s*\w?\d+"),
@@ -73,10 +79,12 @@ _YEAR_RULES: tuple[tuple[int, re.Pattern[str]], ...] = tuple(
         (66, rf"(?:©|\bcopyright\b|c⃝).{{0,60}}?\b{_YEAR}\b"),
         (64, rf"\bet al\.?\s*\({_YEAR}\)"),
         (60, rf"\[[a-z-]+(?:\.[a-z-]+)?\]\s*{_DATE}"),
-        (50, rf"\b(?:accepted|revised)\b[^.;]{{0,30}}?{_DATE}"),
+        (50, rf"\b(?:accepted|revised|available online)\b[^.;]{{0,30}}?{_DATE}"),
         (40, rf"\b(?:received|submitted)\b[^.;]{{0,30}}?{_DATE}"),
     )
 )
+MIN_RANK_IN_BODY = 88  # in the middle of the page and the body's type, other years are about other works
+MAX_LABEL_LINES, MAX_LABEL_POINTS = 4, 40.0  # how far below its label a side column sets a date or a DOI
 
 
 @dataclass(frozen=True)
@@ -101,6 +109,9 @@ def find_doi(front: FrontMatter) -> tuple[str, str]:
         score, order = totals.get(mention.doi, (0, mention.order))
         # Said twice counts a little more: running footers do, references do not.
         totals[mention.doi] = (max(score, mention.score) + (5 if score else 0), order)
+    for doi in list(totals):  # one cut at a line's end is the start of the whole one
+        if any(other.startswith(doi) and len(other) > len(doi) for other in totals):
+            del totals[doi]
     if totals:
         doi, (score, _) = max(totals.items(), key=lambda item: (item[1][0], -item[1][1]))
         if score >= MIN_DOI_SCORE:
@@ -119,14 +130,23 @@ def _mentions(lines: Sequence[FrontLine]) -> Iterator[_Mention]:
             if not doi or _PART_OF_PAPER.search(doi) or _ANOTHERS.search(before):
                 continue
             at_edge = line.y <= 0.1 * bottoms[line.page] or line.y >= 0.9 * bottoms[line.page]
-            label = _DOI_LABEL.search(before)
+            is_line_start = not line.text[: match.start()].strip(" :/.")
+            label = _DOI_LABEL.search(before) or (is_line_start and _has_label_above(lines, index))
             beside = " ".join(near.text for near in lines[max(0, index - 1) : index + 2])
-            is_line_start = not line.text[: match.start()].strip(" :/.") or bool(
-                label and re.match(r"\W*(?:https?://)?(?:dx\.)?doi", line.text, re.IGNORECASE)
-            )
+            is_line_start |= bool(label and re.match(r"\W*(?:https?://)?(?:dx\.)?doi", line.text, re.IGNORECASE))
             score = (30 if label else 0) + (10 if is_line_start else 0) + (15 if at_edge else 0)
             score += (10 if _PUBLICATION.search(beside) else 0) + (10 if line.page == 1 else -5 * (line.page - 1))
             yield _Mention(doi, score, index)
+
+
+def _has_label_above(lines: Sequence[FrontLine], index: int) -> bool:
+    above = lines[max(0, index - MAX_LABEL_LINES) : index]
+    return any(
+        _DOI_LABEL_LINE.match(line.text)
+        and line.page == lines[index].page
+        and 0 <= lines[index].y - line.y <= MAX_LABEL_POINTS
+        for line in above
+    )
 
 
 def _complete(match: re.Match[str], lines: Sequence[FrontLine], index: int) -> str:
@@ -137,7 +157,7 @@ def _complete(match: re.Match[str], lines: Sequence[FrontLine], index: int) -> s
         following = lines[index + 1].text.strip()
         token = following.split(" ", 1)[0] if following else ""
         goes_on = text.endswith(("/", "-", "_", "(")) or (
-            text.endswith(".") and bool(re.match(r"[a-z0-9]", token)) and any(char.isdigit() for char in token)
+            text.endswith(".") and bool(re.match(r"[a-z]+[.\d]*\d|\d+\.\d", token))
         )
         if not token or not goes_on:
             break
@@ -174,8 +194,10 @@ def find_year(front: FrontMatter, arxiv_id: str = "") -> tuple[int | None, str]:
         if year := _plausible(match[1] or match[2] or ""):
             return year, "xmp"
     best: tuple[int, int, int] | None = None  # rank, -order, year
-    for order, text in enumerate(_publication_texts(front.lines)):
+    for order, (text, in_body) in enumerate(_publication_texts(front.lines)):
         for rank, pattern in _YEAR_RULES:
+            if in_body and rank < MIN_RANK_IN_BODY:
+                break
             found = pattern.search(text)
             year = next((int(group) for group in found.groups() if group), None) if found else None
             if year and (best is None or (rank, -order) > best[:2]):
@@ -188,14 +210,30 @@ def find_year(front: FrontMatter, arxiv_id: str = "") -> tuple[int | None, str]:
     return (year, "pdf_metadata") if year else (None, "")
 
 
-def _publication_texts(lines: Sequence[FrontLine]) -> Iterator[str]:
-    """Yield page 1's lines; short ones with the next, since labels and dates are often set below each other."""
-    for index, line in enumerate(lines):
-        if line.page != 1 or _REFERENCES.match(line.text):
+def _publication_texts(lines: Sequence[FrontLine]) -> Iterator[tuple[str, bool]]:
+    """Yield page 1's lines and whether each is body text; a label alone comes with the date below it."""
+    page = [line for line in lines if line.page == 1]
+    bottom = max((line.y for line in page), default=0.0)
+    sizes = Counter(line.font_size for line in page for _ in line.text)
+    body_size = sizes.most_common(1)[0][0] if sizes else 0.0
+    for index, line in enumerate(page):
+        if _REFERENCES.match(line.text):
             return
-        follow = lines[index + 1].text if index + 1 < len(lines) and lines[index + 1].page == 1 else ""
-        is_short = len(line.text) < 40
-        yield f"{line.text} {follow}" if is_short else line.text
+        in_body = bool(line.font_size) and abs(line.font_size - body_size) < 0.3 and 0.2 < line.y / (bottom or 1) < 0.9
+        yield line.text, in_body
+        if label := _DATE_LABEL.match(line.text):
+            for below in _just_below(page, index):
+                if date := _STARTS_WITH_DATE.match(below.text):
+                    yield f"{label[1]} {date[0]}", False
+                    break
+        elif len(line.text) < 40 and index + 1 < len(page):
+            yield f"{line.text} {page[index + 1].text}", in_body
+
+
+def _just_below(lines: Sequence[FrontLine], index: int) -> Iterator[FrontLine]:
+    for line in lines[index + 1 : index + 1 + MAX_LABEL_LINES]:
+        if line.page == lines[index].page and line.y - lines[index].y <= MAX_LABEL_POINTS:
+            yield line
 
 
 def _plausible(text: str) -> int | None:

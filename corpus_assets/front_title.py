@@ -161,6 +161,8 @@ def _blocks(page: Sequence[tuple[int, FrontLine]]) -> list[Block]:
                 same_size and same_weight and -0.5 * line.font_size <= gap <= 2.2 * max(line.font_size, last.font_size)
             ):
                 close()
+        if not run and _NOT_A_TITLE.match(line.text.strip()):  # "Research Article" in the title's own type
+            continue
         run.append((index, line))
     close()
     return blocks
