@@ -108,7 +108,7 @@ class SentenceTransformersCrossEncoder:
         self._identity = torch.nn.Identity()
         try:
             self._model = Model(str(folder), device="cpu", local_files_only=True)
-        except (OSError, ValueError, KeyError) as error:
+        except Exception as error:  # whatever a damaged or unknown folder makes three libraries raise
             raise ModelMissingError(
                 f"The cross-encoder in {folder} cannot be loaded: {error}",
                 hint="Copy or download the whole model again.",

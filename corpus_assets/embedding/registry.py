@@ -64,8 +64,8 @@ def load_embedder(
 
 def find_model_folder(name: str) -> Path:
     """Return the folder of a model given by path, or by name in the local Hugging Face cache."""
-    path = Path(name).expanduser()
-    looks_like_path = path.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1 or os.sep == "\\"
+    path = Path(name).expanduser().absolute()
+    looks_like_path = Path(name).is_absolute() or name.startswith((".", "~")) or name.count("/") > 1 or os.sep == "\\"
     if path.is_dir() or looks_like_path:
         check_folder(path, name)
         return path.resolve()
@@ -75,7 +75,7 @@ def find_model_folder(name: str) -> Path:
             check_folder(folder, name)
             return folder
     raise ModelMissingError(
-        f"The model {name} is neither a folder ({path.absolute()}) nor in the local model cache ({_hub_cache()}).",
+        f"The model {name} is neither a folder ({path}) nor in the local model cache ({_hub_cache()}).",
         hint=f"Download it where there is a network (hf download {name}), or set embedding.model to default.",
     )
 

@@ -46,7 +46,7 @@ class SentenceTransformerEmbedder:
         self.degraded = degraded
         try:
             self.model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
-        except (OSError, ValueError, KeyError, ImportError) as error:
+        except Exception as error:  # whatever a damaged or unknown folder makes three libraries raise
             raise ModelMissingError(
                 f"The model in {folder} cannot be loaded: {error}", hint="Copy or download the whole model again."
             ) from error
