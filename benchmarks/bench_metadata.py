@@ -94,7 +94,7 @@ def is_printed(doi: str, parsed: ParsedPaper) -> bool:
 
 
 def family_names(names: Sequence[str]) -> list[str]:
-    return [fold_title(_without_tex(n.partition(",")[0] if "," in n else n.split()[-1])) for n in names]
+    return [fold_title(_without_tex(n.partition(",")[0].split()[-1])) for n in names]
 
 
 def _without_tex(name: str) -> str:

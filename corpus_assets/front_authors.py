@@ -88,7 +88,7 @@ def _printed_authors(lines: Sequence[FrontLine], start: int) -> tuple[str, ...]:
         text = line.text.strip()
         if line.page != lines[start - 1].page or _END.match(text):
             break
-        if not text:
+        if not any(char.isalpha() for char in text):  # a footnote mark that came as a line of its own
             continue
         if names and first and line.font_size and line.font_size < 0.88 * first.font_size:
             break  # affiliations are set smaller
@@ -106,6 +106,9 @@ def _printed_authors(lines: Sequence[FrontLine], start: int) -> tuple[str, ...]:
                 names.pop()
         unfinished = ""
         found = [part for part in parts if is_name(part)]
+        if not names and is_family_first(parts):
+            found = [_turn(f"{family}, {given}") for family, given in zip(parts[::2], parts[1::2], strict=True)]
+            parts = found
         if len(found) * 2 < len(parts) or not found:
             if names and _NO_NAME.search(text) and first and not line.font_size:
                 break
@@ -124,7 +127,20 @@ def _split_names(text: str) -> list[str]:
     text = re.sub(r"^by\s+", "", text, flags=re.IGNORECASE)
     text = _MARKS.sub(",", text)
     parts = [part.strip(" ,;") for part in re.split(r"\s*[,;·|]\s*|\s+and\s+|\s+&\s+|^and\s+|\s+und\s+", text)]
-    return [re.sub(r"^and\s+", "", part) for part in parts if len(part) > 1]
+    parts = [re.sub(r"^(?:and|&)(?:\s+|$)", "", part) for part in parts]
+    return [part for part in parts if len(part) > 1]
+
+
+def is_family_first(parts: Sequence[str]) -> bool:
+    """Return whether pieces alternate between family and given names: ``Di Cosmo, Roberto and Danelutto, Marco``."""
+    return (
+        len(parts) >= 2
+        and len(parts) % 2 == 0
+        and all(
+            1 <= len(part.split()) <= 2 and not _NO_NAME.search(part) and is_name(f"{part} {part}") for part in parts
+        )
+        and sum(len(part.split()) == 1 for part in parts) > len(parts) / 2
+    )
 
 
 def is_name(text: str) -> bool:
