@@ -83,8 +83,8 @@ class Style:
 
     page: tuple[float, float] = JOURNAL
     face: str = "serif"
-    size: float = 10.2
-    leading: float = 12.9
+    size: float = 10.6
+    leading: float = 14.2
     margin: float = 48.0
     top: float = 62.0
     bottom_margin: float = 62.0
@@ -103,10 +103,10 @@ class Style:
 
 STYLES = {
     "two_column": Style(),
-    "two_column_sans": Style(face="sans", size=9.6, leading=12.9, heading_face="sans", title_size=16.0),
+    "two_column_sans": Style(face="sans", size=10.0, leading=14.2, heading_face="sans", title_size=16.0),
     "two_column_classic": Style(heading_face="serif", title_centred=True, title_size=15.0, margin=52.0),
     "one_column": Style(
-        num_columns=1, page=A4, size=11.4, leading=16.0, margin=92.0, heading_face="serif", indent=16.0
+        num_columns=1, page=A4, size=11.6, leading=17.4, margin=92.0, heading_face="serif", indent=16.0
     ),
     "preprint": Style(
         num_columns=1,

@@ -25,13 +25,14 @@ def compose_paper(source: PaperSource) -> list[list[Op]]:
     flow = _compose(source, style)
     last = len(flow.pages) - 1
     if style.num_columns > 1 and last > 0:
-        bottom = style.top + 60.0
-        while bottom < style.bottom:
-            trial = _compose(source, style, last, bottom)
-            if not trial.is_overfull:
-                flow = trial
-                break
-            bottom += style.leading
+        # The shortest columns that still hold the text; what fits in some height fits in every greater one.
+        few, enough = 4, int((style.bottom - style.top) / style.leading)
+        while few < enough:
+            middle = (few + enough) // 2
+            trial = _compose(source, style, last, style.top + middle * style.leading)
+            few, enough = (middle + 1, enough) if trial.is_overfull else (few, middle)
+        balanced = _compose(source, style, last, style.top + enough * style.leading)
+        flow = flow if balanced.is_overfull else balanced
     _add_furniture(flow, style)
     return flow.pages
 
