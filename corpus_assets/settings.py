@@ -114,6 +114,10 @@ class LlmSettings(Group):
     large_model: str = Field("claude-sonnet-5-5", description="Writing and judging.")
     timeout_seconds: float = Field(60.0, gt=0, description="Per call.")
     max_retries: int = Field(3, ge=0, description="Per call, on 429, 5xx and broken connections.")
+    small_usd_per_million_input: float = Field(1.0, ge=0, description="List price; check it for the model you set.")
+    small_usd_per_million_output: float = Field(5.0, ge=0, description="List price; check it for the model you set.")
+    large_usd_per_million_input: float = Field(3.0, ge=0, description="List price; check it for the model you set.")
+    large_usd_per_million_output: float = Field(15.0, ge=0, description="List price; check it for the model you set.")
     budget_usd_per_question: float = Field(0.50, ge=0, description="Hard limit; a call that could pass it is not made.")
     budget_usd_per_ingest: float = Field(5.00, ge=0, description="Hard limit for cards and vision pages of one ingest.")
 
