@@ -117,7 +117,7 @@ class Progress:
 
     def __call__(self, step: str, done: int, total: int, detail: str = "") -> None:
         """Report that ``done`` of ``total`` items of a step are finished."""
-        if self._is_quiet:
+        if self._is_quiet or total == 0:
             return
         if is_plain(sys.stderr):
             self._print_line(step, done, total, detail)
