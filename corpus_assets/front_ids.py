@@ -27,6 +27,7 @@ _ANOTHERS = re.compile(
     r"|et al\.?,? \(?\d{4})",
     re.IGNORECASE,
 )
+_SENTENCE_END = re.compile(r"(?<!\bal)(?<!\bvol)(?<!\bno)\.\s+", re.IGNORECASE)
 _PUBLICATION = re.compile(
     r"\b(?:published|received|accepted|volume|vol|issn|copyright|citation|cite|article|journal|issue|correspond\w*|editor|proceedings)\b|©",
     re.IGNORECASE,
@@ -73,7 +74,7 @@ _YEAR_RULES: tuple[tuple[int, re.Pattern[str]], ...] = tuple(
         (80, rf"\b\d+\s*\(\s*{_YEAR}\s*\)\s*[:,]?\s*\w?\d+"),
         (80, rf"\b{_YEAR}\s*[,;]\s*(?:vol(?:ume)?\.?\s*)?\d+\s*[:(]\s*\w?\d+"),
         (78, rf"\bvol(?:ume|\.)?\s*\d+[^.]{{0,40}}?\b{_YEAR}\b"),
-        (78, rf"\b{_MONTH}\s+{_YEAR}\s*,?\s*vol"),
+        (78, rf"\b{_MONTH}\s+{_YEAR}\s*,?\s*vol|\bvolume\s+{_YEAR}\b"),
         (76, rf"\b(?:proceedings|conference|workshop|symposium|findings)\b.{{0,120}}?\b{_YEAR}\b"),
         (70, rf"(?:©|\bcopyright\b|\(c\)|c⃝)\s*(?:the\s+)?(?:author\(?s?\)?\s*)?,?\s*{_YEAR}"),
         (66, rf"(?:©|\bcopyright\b|c⃝).{{0,60}}?\b{_YEAR}\b"),
@@ -174,7 +175,8 @@ def _text_before(lines: Sequence[FrontLine], index: int, start: int) -> str:
         previous = lines[index - 1].text.strip()
         if not previous.endswith("."):  # a full stop ends what the line before was about
             before = f"{previous[-80:]} {before}"
-    return before[-160:]
+    before = _DOI_START.split(before)[-1]  # what led up to another DOI is not about this one
+    return _SENTENCE_END.split(before[-160:])[-1]
 
 
 def find_arxiv_id(front: FrontMatter) -> tuple[tuple[str, int | None], str]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from corpus_assets.errors import BadInputError
 from corpus_assets.identifiers import normalise_arxiv_id, normalise_doi
 from corpus_assets.model import SourceFile
-from corpus_assets.paths import escape_path
+from corpus_assets.paths import escape_path, unescape_path
 from corpus_assets.settings import fingerprint
 
 MANIFEST_NAME = "manifest.csv"
@@ -91,7 +91,9 @@ class Manifest(Mapping[str, ManifestRow]):
         problems = list(self.problems)
         for name, row in self._rows.items():
             folded = _fold(name)
-            path = name if name in paths else by_folded.get(folded) or by_name.get(folded)
+            as_printed = unescape_path(name)  # the name as the command line shows it, copied from there
+            exact = next((spelling for spelling in (name, as_printed) if spelling in paths), "")
+            path = exact or by_folded.get(folded) or by_name.get(folded)
             if not path:
                 problems.append(ManifestProblem(row.line, f"names a file that is not in the folder: {name}"))
             elif path in rows:
