@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from corpus_assets.pdf.mupdf import load_pymupdf
 from corpus_assets.pdf.normalise import clean_text
 
 MIN_VISIBLE_SIZE = 2.0  # points
 MIN_CONTRAST = 24  # of 255, between the darkest and the lightest pixel where the text should be
 FULL_PAGE_IMAGE = 0.5  # share of the page an image covers for invisible text over it to be its OCR layer
 MAX_RENDER_PIXELS = 4_000_000
-MAX_RENDERS_PER_PAGE = 60
+MAX_HIDDEN_SPANS = 5_000  # of a page that are kept to be shown
+MIN_ALPHA = 64  # of 255
 
 _DRAWN = 16 | 32  # mupdf's FZ_STEXT_FILLED, FZ_STEXT_STROKED
 _INSTRUCTION = re.compile(
@@ -38,12 +40,15 @@ def is_instruction_like(text: str) -> bool:
 def take_hidden_text(page: Any, page_dict: dict[str, Any]) -> tuple[list[str], bool]:
     """Take invisible spans out of a page's dict; return their text, and whether invisible text is a scan's OCR layer.
 
-    Hidden is what is off the page, under two points high, drawn in no colour (unless it lies over a page-wide image,
-    as OCR programs put it), or drawn without contrast against what is behind it; the last is seen by rendering.
+    Hidden is what is off the page, under two points high beside larger text, drawn in no colour (unless it lies over a
+    page-wide image, as OCR programs put it), or drawn without contrast against what is behind it; the last is seen by
+    rendering the page once.
     """
     hidden: list[str] = []
-    suspects: list[tuple[dict[str, Any], dict[str, Any]]] = []
-    has_ocr_layer = False
+    suspects: list[dict[str, Any]] = []
+    tiny: list[dict[str, Any]] = []
+    removed: set[int] = set()
+    has_ocr_layer = has_visible = False
     covered: float | None = None
     width, height = page_dict["width"], page_dict["height"]
     for block in page_dict["blocks"]:
@@ -52,73 +57,94 @@ def take_hidden_text(page: Any, page_dict: dict[str, Any]) -> tuple[list[str], b
         for line in block["lines"]:
             x0, y0, x1, y1 = line["bbox"]
             is_off_page = x1 < 0 or y1 < 0 or x0 > width or y0 > height
-            removed: list[int] = []
             for span in line["spans"]:
                 color = span["color"]
                 if (
                     not is_off_page
                     and span["size"] >= MIN_VISIBLE_SIZE
                     and span["char_flags"] & _DRAWN
-                    and span["alpha"] >= 64
+                    and span["alpha"] >= MIN_ALPHA
                     and (color == 0 or not _is_near_white(color))
                 ):
+                    has_visible = True
                     continue
                 if not span["text"].strip():
                     continue
-                if is_off_page or span["size"] < MIN_VISIBLE_SIZE:
-                    hidden.append(span["text"])
-                    removed.append(id(span))
+                if is_off_page:
+                    removed.add(id(span))
                 elif not span["char_flags"] & _DRAWN:
                     if covered is None:
                         covered = find_image_cover(page)
                     if covered >= FULL_PAGE_IMAGE:
                         has_ocr_layer = True
                     else:
-                        hidden.append(span["text"])
-                        removed.append(id(span))
+                        removed.add(id(span))
+                elif span["size"] < MIN_VISIBLE_SIZE:
+                    tiny.append(span)
                 else:
-                    suspects.append((line, span))
-            if removed:
-                line["spans"] = [span for span in line["spans"] if id(span) not in removed]
-        block["lines"] = [line for line in block["lines"] if line["spans"]]
-    num_renders = 0
-    for line, span in suspects:
-        num_renders += 1
-        if num_renders > MAX_RENDERS_PER_PAGE or has_contrast(page, span["bbox"]):
-            continue
-        hidden.append(span["text"])
-        line["spans"] = [other for other in line["spans"] if other is not span]
+                    suspects.append(span)
     if suspects:
+        picture = _PagePicture(page)
+        removed.update(id(span) for span in suspects if not picture.has_contrast(span["bbox"]))
+        has_visible = has_visible or any(id(span) not in removed for span in suspects)
+    if has_visible:  # where all text is tiny, the page is drawn to another scale
+        removed.update(map(id, tiny))
+    if removed:
         for block in page_dict["blocks"]:
             if block["type"] == 0:
+                for line in block["lines"]:
+                    hidden.extend(span["text"] for span in line["spans"] if id(span) in removed)
+                    line["spans"] = [span for span in line["spans"] if id(span) not in removed]
                 block["lines"] = [line for line in block["lines"] if line["spans"]]
-    return [text for raw in hidden if (text := clean_text(raw).strip())], has_ocr_layer
+    return [text for raw in hidden[:MAX_HIDDEN_SPANS] if (text := clean_text(raw).strip())], has_ocr_layer
 
 
 def find_image_cover(page: Any) -> float:
-    """Return the share of the page its largest image covers."""
-    rect = page.cropbox
-    area = abs(rect.width * rect.height)
-    covers = [0.0]
+    """Return the share of the page its images cover, as if they did not overlap (strips of a scan add up)."""
+    width, height = page.cropbox.width, page.cropbox.height
+    if page.rotation % 180:
+        width, height = height, width
+    area = abs(width * height)
+    covered = 0.0
     for info in page.get_image_info():
         x0, y0, x1, y1 = info["bbox"]
-        covers.append(
-            max(0.0, min(x1, page.rect.width) - max(x0, 0)) * max(0.0, min(y1, page.rect.height) - max(y0, 0))
-        )
-    return min(1.0, max(covers) / area) if area else 0.0
+        covered += max(0.0, min(x1, width) - max(x0, 0)) * max(0.0, min(y1, height) - max(y0, 0))
+    return min(1.0, covered / area) if area else 0.0
 
 
-def has_contrast(page: Any, box: tuple[float, float, float, float] | None = None) -> bool:
-    """Return whether anything can be seen in a box of the page (the whole page without one), by rendering it."""
-    import pymupdf
+class _PagePicture:
+    """The page in grey, rendered once; unrotated, so that text boxes point into it."""
 
-    rect = pymupdf.Rect(box) * page.rotation_matrix if box is not None else page.rect
-    rect = rect & page.rect
-    if rect.is_empty:
+    def __init__(self, page: Any) -> None:
+        pymupdf = load_pymupdf()
+        area = max(1.0, page.rect.width * page.rect.height)
+        self.zoom = min(2.0, (MAX_RENDER_PIXELS / area) ** 0.5)
+        matrix = page.derotation_matrix * pymupdf.Matrix(self.zoom, self.zoom)
+        pixmap = page.get_pixmap(matrix=matrix, colorspace=pymupdf.csGRAY, alpha=False)
+        self.width, self.height, self.stride = pixmap.width, pixmap.height, pixmap.stride
+        self.samples = bytes(pixmap.samples)
+
+    def has_contrast(self, box: tuple[float, float, float, float]) -> bool:
+        """Return whether the lightest and the darkest pixel of a box differ as text and paper do."""
+        left, right = max(0, int(box[0] * self.zoom)), min(self.width, int(box[2] * self.zoom) + 1)
+        top, bottom = max(0, int(box[1] * self.zoom)), min(self.height, int(box[3] * self.zoom) + 1)
+        if left >= right:
+            return False
+        darkest, lightest = 255, 0
+        for row in range(top, bottom):
+            pixels = self.samples[row * self.stride + left : row * self.stride + right]
+            darkest, lightest = min(darkest, *pixels, 255), max(lightest, *pixels, 0)
+            if lightest - darkest >= MIN_CONTRAST:
+                return True
         return False
-    area = max(1.0, rect.width * rect.height)
-    zoom = min(2.0 if box is not None else 0.6, (MAX_RENDER_PIXELS / area) ** 0.5)
-    pixmap = page.get_pixmap(matrix=pymupdf.Matrix(zoom, zoom), clip=rect, colorspace=pymupdf.csGRAY, alpha=False)
+
+
+def has_contrast(page: Any) -> bool:
+    """Return whether anything at all can be seen on a page, by rendering it small."""
+    pymupdf = load_pymupdf()
+    area = max(1.0, page.rect.width * page.rect.height)
+    zoom = min(0.6, (MAX_RENDER_PIXELS / area) ** 0.5)
+    pixmap = page.get_pixmap(matrix=pymupdf.Matrix(zoom, zoom), colorspace=pymupdf.csGRAY, alpha=False)
     samples = pixmap.samples
     return bool(samples) and max(samples) - min(samples) >= MIN_CONTRAST
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from corpus_assets.model import PageState
+from corpus_assets.pdf.mupdf import load_pymupdf
 from corpus_assets.pdf.quality import measure_text
 
 INSTALL_HINT = "needs OCR; install tesseract-ocr"
@@ -162,7 +163,7 @@ def _weighted(words: Sequence[tuple[float, float, float, float, float, str]]) ->
 
 def _turn_png(png: bytes, degrees: int) -> bytes:
     """Return the picture turned clockwise by a multiple of 90 degrees."""
-    import pymupdf
+    pymupdf = load_pymupdf()
 
     picture = pymupdf.open(stream=png, filetype="png")
     try:

@@ -8,15 +8,19 @@ from corpus_assets.model import PageState
 from corpus_assets.pdf.draft import PageDraft
 from corpus_assets.pdf.hidden_text import find_image_cover, has_contrast, take_hidden_text
 from corpus_assets.pdf.lines import Line, merge_pieces, read_lines
+from corpus_assets.pdf.mupdf import load_pymupdf
 from corpus_assets.pdf.normalise import clean_text, compose_detached_accents
 from corpus_assets.pdf.ocr import MAX_PIXELS, OcrUnavailableError, PageReader, PageReading
-from corpus_assets.pdf.quality import measure_quality, measure_text
+from corpus_assets.pdf.quality import measure_likeness, measure_quality, measure_text
 from corpus_assets.settings import ParseSettings
 
 SPARSE_CHARS = 250  # a page with less text than this and a page-wide image is looked at by OCR
 SCAN_COVER = 0.6  # share of the page one image covers for the page to be a scan
-MIN_LAYER_QUALITY = 0.8  # an OCR layer that reads worse is made anew
-BETTER_BY = 0.1  # quality by which our OCR must beat the text it replaces
+GOOD_LIKENESS = 0.86  # an OCR layer whose words look less like words is made anew
+BETTER_BY = 0.02  # likeness by which our OCR must beat the layer it replaces
+MAX_CONTENT_BYTES = 3_000_000  # larger content streams are read with the clip to the page, which bounds them
+SCAN_PAGE_COVER = 0.85
+MIN_SCAN_PIXELS = 600
 MIN_OCR_CONFIDENCE = 0.35
 MIN_OCR_QUALITY = 0.35
 MAX_SIDEWAYS_CHARS = 200  # more sideways text than this is content (a table on its side), not a stamp
@@ -43,9 +47,11 @@ def read_page(
 
 
 def _read(draft: PageDraft, page: Any, settings: ParseSettings, ocr: PageReader | None, why_no_ocr: str) -> None:
-    import pymupdf
+    pymupdf = load_pymupdf()
 
-    flags = pymupdf.TEXTFLAGS_DICT & ~pymupdf.TEXT_PRESERVE_IMAGES & ~pymupdf.TEXT_MEDIABOX_CLIP
+    flags = pymupdf.TEXTFLAGS_DICT & ~pymupdf.TEXT_PRESERVE_IMAGES
+    if len(page.read_contents()) <= MAX_CONTENT_BYTES:
+        flags &= ~pymupdf.TEXT_MEDIABOX_CLIP  # what is off the page is wanted too: it is hidden text
     text_page = page.get_textpage(flags=flags)
     page_dict = text_page.extractDICT()
     page_dict["width"], page_dict["height"] = page.cropbox.width, page.cropbox.height
@@ -55,15 +61,15 @@ def _read(draft: PageDraft, page: Any, settings: ParseSettings, ocr: PageReader 
     _set_extent(draft, page_dict)
     _place_sideways(draft, merge_pieces(sideways))
     num_chars = sum(len(line.text) for line in draft.lines)
-    if has_ocr_layer:
-        draft.flags.add("ocr_layer")
     if not num_chars:
         _read_without_text(draft, page, settings, ocr, why_no_ocr)
         return
     draft.quality = measure_quality(draft.lines)
-    needed = max(settings.min_page_quality, MIN_LAYER_QUALITY if has_ocr_layer else 0.0)
-    if draft.quality < needed:
-        _replace_bad_text(draft, page, settings, ocr, why_no_ocr, has_ocr_layer)
+    if draft.quality < settings.min_page_quality:
+        _replace_bad_text(draft, page, settings, ocr, why_no_ocr)
+    elif has_ocr_layer or _is_scan(page):
+        draft.flags.add("ocr_layer")
+        _replace_poor_layer(draft, page, settings, ocr)
     elif num_chars < SPARSE_CHARS and not has_ocr_layer and find_image_cover(page) >= SCAN_COVER:
         _add_text_of_image(draft, page, settings, ocr, num_chars)
 
@@ -77,7 +83,8 @@ def _set_extent(draft: PageDraft, page_dict: dict[str, Any]) -> None:
 
 def _place_sideways(draft: PageDraft, sideways: list[Line]) -> None:
     """Keep stamps and axis labels beside the text; a sideways table goes to the end of its page."""
-    if sum(len(line.text) for line in sideways) <= MAX_SIDEWAYS_CHARS:
+    num_sideways, num_upright = (sum(len(line.text) for line in lines) for lines in (sideways, draft.lines))
+    if num_sideways <= MAX_SIDEWAYS_CHARS and num_sideways < 0.25 * num_upright:
         draft.furniture.extend(line.text for line in sideways)
         return
     bottom = max((line.y1 for line in draft.lines), default=0.0)
@@ -109,29 +116,60 @@ def _read_without_text(
 
 
 def _replace_bad_text(
-    draft: PageDraft, page: Any, settings: ParseSettings, ocr: PageReader | None, why_no_ocr: str, is_layer: bool
+    draft: PageDraft, page: Any, settings: ParseSettings, ocr: PageReader | None, why_no_ocr: str
 ) -> None:
-    """Read a page of garbled text from its picture; keep a poor OCR layer that ours does not beat."""
+    """Read a page of garbled text from its picture."""
     bad = draft.quality
     reading, reason = _ocr(page, settings, ocr, why_no_ocr)
     if reading is not None and reading.lines:
         quality = measure_text(reading.text)
-        if reading.confidence >= MIN_OCR_CONFIDENCE and quality >= max(
-            MIN_OCR_QUALITY, bad + (BETTER_BY if is_layer else 0)
-        ):
-            draft.flags.add("ocr_layer_replaced" if is_layer else "garbled_text_replaced")
-            draft.flags.discard("ocr_layer")
+        if reading.confidence >= MIN_OCR_CONFIDENCE and quality >= max(MIN_OCR_QUALITY, bad):
+            draft.flags.add("garbled_text_replaced")
             _take_reading(draft, reading, quality, ocr)
             return
         reason = f"OCR did no better (confidence {reading.confidence:.2f})"
     elif reading is not None:
         reason = "OCR found no text"
-    if bad >= settings.min_page_quality:
-        draft.flags.add("poor_ocr_layer")
-        return
     draft.lines = []
     draft.state = PageState.UNREADABLE
     draft.reason = f"garbled text (quality {bad:.2f}); {reason}"
+
+
+def _is_scan(page: Any) -> bool:
+    """Return whether the page is one picture with text drawn behind or over it, as some OCR programs leave it."""
+    width, height = page.cropbox.width, page.cropbox.height
+    pictures = page.get_images()
+    if not any(_has_shape(image[2], image[3], width, height) for image in pictures) or not height:
+        return False
+    return find_image_cover(page) >= SCAN_PAGE_COVER
+
+
+def _has_shape(image_width: int, image_height: int, width: float, height: float) -> bool:
+    if min(image_width, image_height) < MIN_SCAN_PIXELS:
+        return False
+    shape = (image_width / image_height) / (width / height)
+    return 0.85 < shape < 1.18 or 0.85 < 1 / (shape * (width / height) ** 2) < 1.18
+
+
+def _replace_poor_layer(draft: PageDraft, page: Any, settings: ParseSettings, ocr: PageReader | None) -> None:
+    """Read a scan anew where the text layer it came with reads poorly; keep the layer that ours does not beat."""
+    layer = "\n".join(line.text for line in draft.lines)
+    before = measure_likeness(layer)
+    if before is not None and before >= GOOD_LIKENESS:
+        return
+    reading, reason = _ocr(page, settings, ocr, "")
+    after = measure_likeness(reading.text) if reading is not None else None
+    if reading is not None and after is not None and reading.confidence >= MIN_OCR_CONFIDENCE:
+        is_better = before is None or after >= before + BETTER_BY
+        if is_better and len(reading.text) > 0.5 * len(layer):
+            draft.flags.add("ocr_layer_replaced")
+            draft.flags.discard("ocr_layer")
+            _take_reading(draft, reading, measure_text(reading.text), ocr)
+            return
+    if reading is None and reason:
+        draft.flags.add("image_not_read")
+    if before is not None:
+        draft.flags.add("poor_ocr_layer")
 
 
 def _add_text_of_image(
@@ -167,7 +205,7 @@ def _take_reading(draft: PageDraft, reading: PageReading, quality: float, ocr: P
 
 def _ocr(page: Any, settings: ParseSettings, ocr: PageReader | None, why_no_ocr: str) -> tuple[PageReading | None, str]:
     """Return the reading of a page's picture, or None and why there is none."""
-    import pymupdf
+    pymupdf = load_pymupdf()
 
     if ocr is None:
         return None, why_no_ocr

@@ -8,9 +8,43 @@ from collections.abc import Sequence
 from corpus_assets.pdf.lexicon import load_lexicon, load_trigrams
 from corpus_assets.pdf.lines import Line
 
+LIKENESS_OF_GARBAGE = 0.30  # shifted letters, random glyphs
+LIKENESS_OF_TEXT = 0.70  # papers in English .85 to .95, in other Latin-script languages .7 and more
+MAX_WORD_LETTERS = 40  # longer ones are sequences, not words
 MIN_WORDS = 12  # fewer are too few to judge by the lexicon
 
 _TOKEN = re.compile(r"[^\W\d_]+")
+_TWO_LETTER_WORDS = "an as at be by de do du el en et if in is it la le no of on or so to un us we"
+_TWO_LETTERS = frozenset(_TWO_LETTER_WORDS.split())
+    [
+        "an",
+        "as",
+        "at",
+        "be",
+        "by",
+        "de",
+        "do",
+        "du",
+        "el",
+        "en",
+        "et",
+        "if",
+        "in",
+        "is",
+        "it",
+        "la",
+        "le",
+        "no",
+        "of",
+        "on",
+        "or",
+        "so",
+        "to",
+        "un",
+        "us",
+        "we",
+    ]
+)
 _CID = re.compile(r"\(cid:\d+\)")
 _SPLIT_RUN = re.compile(r"(?:\b[a-z]{1,2} ){5,}")
 _LATIN = re.compile("[a-zA-Zà-öø-ÿĀ-ſ]+")
@@ -32,28 +66,39 @@ def measure_text(text: str, num_bad: int = 0) -> float:
     if "(cid:" in text:
         num_bad += sum(len(match) for match in _CID.findall(text))
     intact = max(0.0, 1.0 - 3.0 * num_bad / num_chars)
-    return round(intact * _word_likeness(text), 3)
-
-
-def _word_likeness(text: str) -> float:
     tokens = _TOKEN.findall(text)
-    words = [token.lower() for token in tokens if len(token) > 1]
+    likeness = _find_likeness(tokens)
+    if likeness is None:
+        return round(intact * _intact_words(tokens, text), 3)
+    readable = min(1.0, max(0.0, (likeness - LIKENESS_OF_GARBAGE) / (LIKENESS_OF_TEXT - LIKENESS_OF_GARBAGE)))
+    return round(intact * readable * _intact_words(tokens, text), 3)
+
+
+def measure_likeness(text: str) -> float | None:
+    """Return how much its words are like words, 0..1 and not stretched as quality is: to compare readings.
+
+    English papers have .85 and more. None for too few words in Latin letters.
+    """
+    return _find_likeness(_TOKEN.findall(text))
+
+
+def _find_likeness(tokens: Sequence[str]) -> float | None:
+    words = [token.lower() for token in tokens if 1 < len(token) <= MAX_WORD_LETTERS]
     latin = [word for word in words if _LATIN.fullmatch(word)]
     if len(latin) < MIN_WORDS or len(latin) < 0.5 * len(words):
-        return _intact_words(tokens, text) if len(tokens) > 40 else 1.0
+        return None
     lexicon = load_lexicon()
     num_known = 0.0
     unknown = []
     for word in latin:
-        if len(word) > 2 and word in lexicon:
+        if word in lexicon if len(word) > 2 else word in _TWO_LETTERS:
             num_known += 1
         else:
             unknown.append(word)
     trigrams = load_trigrams()
     for word in unknown:
         num_known += _plausibility(word, trigrams)
-    likeness = num_known / len(latin)
-    return min(1.0, max(0.0, (likeness - 0.30) / 0.40)) * _intact_words(tokens, text)
+    return num_known / len(latin)
 
 
 def _plausibility(word: str, trigrams: frozenset[str]) -> float:

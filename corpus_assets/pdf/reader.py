@@ -15,6 +15,7 @@ from corpus_assets.pdf.assemble import assemble
 from corpus_assets.pdf.draft import PageDraft
 from corpus_assets.pdf.front import FrontLine, FrontMatter
 from corpus_assets.pdf.lines import SOFT_HYPHEN, Line
+from corpus_assets.pdf.mupdf import load_pymupdf
 from corpus_assets.pdf.normalise import clean_text
 from corpus_assets.pdf.ocr import INSTALL_HINT, PageReader, TesseractReader, find_tesseract
 from corpus_assets.pdf.page_text import read_page
@@ -133,10 +134,8 @@ def _choose_reader(settings: ParseSettings, given: PageReader | None) -> tuple[P
 
 
 def _open(data: bytes, name: str, settings: ParseSettings) -> Any:
-    import pymupdf
+    pymupdf = load_pymupdf()
 
-    pymupdf.TOOLS.mupdf_display_errors(False)
-    pymupdf.TOOLS.mupdf_display_warnings(False)
     try:
         document = pymupdf.open(stream=data, filetype="pdf")
         if not document.is_pdf:
@@ -168,7 +167,7 @@ def _unlock(document: Any, settings: ParseSettings) -> bool:
 
 def _count_pages(document: Any, data: bytes, name: str, settings: ParseSettings) -> tuple[int, int]:
     """Return the pages the library finds and the pages the page tree names."""
-    import pymupdf
+    pymupdf = load_pymupdf()
 
     try:
         num_pages = int(document.page_count)
@@ -190,7 +189,7 @@ def _count_pages(document: Any, data: bytes, name: str, settings: ParseSettings)
 
 def _count_by_tree(document: Any, data: bytes) -> int:
     """Return /Count of the page tree's root; from the file's plain bytes when the catalog does not lead there."""
-    import pymupdf
+    pymupdf = load_pymupdf()
 
     try:
         kind, value = document.xref_get_key(document.pdf_catalog(), "Pages")
@@ -263,7 +262,7 @@ def _make_front(
 
 
 def _read_xmp(document: Any) -> str:
-    import pymupdf
+    pymupdf = load_pymupdf()
 
     try:
         return clean_text((document.get_xml_metadata() or "")[:200_000])
