@@ -80,7 +80,8 @@ def take_hidden_text(page: Any, page_dict: dict[str, Any]) -> tuple[list[str], b
                     else:
                         removed.add(id(span))
                 elif span["size"] < MIN_VISIBLE_SIZE:
-                    tiny.append(span)
+                    if not span["font"].startswith("Type3"):  # whose sizes are in units of their own
+                        tiny.append(span)
                 else:
                     suspects.append(span)
     if suspects:

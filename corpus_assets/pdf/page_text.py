@@ -6,7 +6,7 @@ from typing import Any
 
 from corpus_assets.model import PageState
 from corpus_assets.pdf.draft import PageDraft
-from corpus_assets.pdf.hidden_text import find_image_cover, has_contrast, take_hidden_text
+from corpus_assets.pdf.hidden_text import MIN_VISIBLE_SIZE, find_image_cover, has_contrast, take_hidden_text
 from corpus_assets.pdf.lines import Line, merge_pieces, read_lines
 from corpus_assets.pdf.mupdf import load_pymupdf
 from corpus_assets.pdf.normalise import clean_text, compose_detached_accents
@@ -67,6 +67,9 @@ def _read(draft: PageDraft, page: Any, settings: ParseSettings, ocr: PageReader 
     draft.quality = measure_quality(draft.lines)
     if draft.quality < settings.min_page_quality:
         _replace_bad_text(draft, page, settings, ocr, why_no_ocr)
+    elif _has_broken_metrics(draft.lines):
+        draft.flags.add("broken_font_metrics")
+        _replace_poor_layer(draft, page, settings, ocr)
     elif has_ocr_layer or _is_scan(page):
         draft.flags.add("ocr_layer")
         _replace_poor_layer(draft, page, settings, ocr)
@@ -133,6 +136,15 @@ def _replace_bad_text(
     draft.lines = []
     draft.state = PageState.UNREADABLE
     draft.reason = f"garbled text (quality {bad:.2f}); {reason}"
+
+
+def _has_broken_metrics(lines: list[Line]) -> bool:
+    """Return whether most letters claim to be too small to see, as bitmap fonts in units of their own do.
+
+    Where words begin and end is then guesswork.
+    """
+    num_tiny = sum(len(line.text) for line in lines if line.size < MIN_VISIBLE_SIZE)
+    return 2 * num_tiny > sum(len(line.text) for line in lines)
 
 
 def _is_scan(page: Any) -> bool:

@@ -16,35 +16,6 @@ MIN_WORDS = 12  # fewer are too few to judge by the lexicon
 _TOKEN = re.compile(r"[^\W\d_]+")
 _TWO_LETTER_WORDS = "an as at be by de do du el en et if in is it la le no of on or so to un us we"
 _TWO_LETTERS = frozenset(_TWO_LETTER_WORDS.split())
-    [
-        "an",
-        "as",
-        "at",
-        "be",
-        "by",
-        "de",
-        "do",
-        "du",
-        "el",
-        "en",
-        "et",
-        "if",
-        "in",
-        "is",
-        "it",
-        "la",
-        "le",
-        "no",
-        "of",
-        "on",
-        "or",
-        "so",
-        "to",
-        "un",
-        "us",
-        "we",
-    ]
-)
 _CID = re.compile(r"\(cid:\d+\)")
 _SPLIT_RUN = re.compile(r"(?:\b[a-z]{1,2} ){5,}")
 _LATIN = re.compile("[a-zA-Zà-öø-ÿĀ-ſ]+")
