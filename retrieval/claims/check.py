@@ -8,44 +8,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from difflib import SequenceMatcher
 
 from corpus_assets.sentences import split_sentences
-from retrieval.answer import VerdictLabel
 from retrieval.claims.numbers import Quantity, find_quantities, match_quantity, normalise
-from retrieval.claims.polarity import (
-    ASSOCIATION,
-    CAUSATION,
-    LIMITS,
-    STRONG_CERTAINTY,
-    Negation,
-    Token,
-    analyse,
-    direction_axes,
-    is_hedged,
-    quantifier_level,
-)
-from retrieval.passages import FAILED_TO_REPRODUCE, is_reported_by_others
-from retrieval.terms import GREEK, STOP_WORDS, WORD, fold, stem, word_set, words
+from retrieval.claims.opposition import check_polarity
+from retrieval.claims.polarity import analyse
+from retrieval.claims.surety import check_surety
+from retrieval.claims.synonyms import share_synonym
+from retrieval.claims.verdict import ClaimVerdict
+from retrieval.claims.wording import check_frame, check_words
+from retrieval.terms import GREEK, STOP_WORDS, WORD, fold, stem, words
 
-MIN_COVERAGE = 0.6  # share of a claim's content words that must stand in the quote
-SAME_FRAME = 0.6  # likeness of word sequences above which a differing word counts as a substitution
 ALIGN_ENTITY_WEIGHT = 3.0
 
-NO_EFFECT = re.compile(
-    r"\b(?:no|not|without|nor|neither|lack of)\b[^.;]{0,40}\b(?:effects?|differences?|associations?|changes?"
-    r"|benefits?|improvements?|relationships?"
-    r"|correlations?|impacts?|influence|differ|affect|alter|change)\b|\b(?:unchanged|unaffected|did not differ"
-    r"|similar (?:in|between|across))\b",
-    re.I,
-)
 FRAGMENTS = re.compile(r"(?<!\.)(?:\.\s?){3,}|…")
 ENTITY = re.compile(
     r"(?<![\w-])(?:[A-Za-z]*[A-Z][A-Za-z]*\d[\w-]*|[A-Za-z]+-?\d+[A-Za-z]?\d*|[A-Z]{2,}[\w-]*"
     r"|[A-Za-z]+-[αβγδκλ]\w*|[a-z]+[A-Z]\w*)(?![\w-])"
 )
-NAME = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]{2,}(?:-[A-Z]?[a-z]+)*")
+NAME = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]{2,}(?:-[A-Z]?[a-z]+)*(?!\w)")
 SUBSTANCE = re.compile(
     r"\b[a-z]{2,}(?:nib|mab|mide|cillin|mycin|statin|prazole|sartan|olol|pril|platin|taxel|rubicin|vir|azole"
     r"|idine|gliptin|gliflozin"
@@ -53,56 +34,6 @@ SUBSTANCE = re.compile(
     r"|kinase|synthase|receptor)\b",
     re.I,
 )
-# Words that a claim may use for a quote's without saying something else.
-SYNONYM_GROUPS = (
-    "increase raise elevate rise enhance boost grow upregulate higher greater more",
-    "decrease reduce lower decline fall drop diminish downregulate attenuate less fewer",
-    "improve better enhance benefit",
-    "worsen worse impair deteriorate",
-    "show find found observe observed demonstrate report reveal see indicate",
-    "use apply employ utilise utilize",
-    "patient patients participant participants subject subjects people individuals cases",
-    "study trial work paper analysis",
-    "associate associated link linked correlate correlated relate related association",
-    "cause lead result produce",
-    "prevent protect avert",
-    "drug treatment therapy agent medication",
-    "occur arise appear happen develop emerge",
-    "large big great substantial considerable marked",
-    "small little minor slight modest",
-    "important key major main central crucial",
-    "method approach technique procedure",
-    "tumour tumor cancer carcinoma neoplasm",
-    "mutation variant alteration",
-    "death mortality",
-    "begin start initiate",
-    "whole entire overall",
-    "need require",
-    "detect identify find",
-    "compare compared versus",
-)
-SYNONYMS: dict[str, frozenset[int]] = {}
-for _index, _group in enumerate(SYNONYM_GROUPS):
-    for _word in _group.split():
-        SYNONYMS[stem(_word)] = SYNONYMS.get(stem(_word), frozenset()) | {_index}
-LIGHT_WORDS = frozenset(
-    stem(word)
-    for word in word_set(
-        """
-        study paper author result finding report show found find suggest indicate observe data evidence significant
-        significantly respectively overall group value level rate case number total compared versus arm according quote
-        passage speak state mention say describe
-        """
-    )
-)
-
-
-@dataclass(frozen=True)
-class ClaimVerdict:
-    """``reason`` says in plain words what was found, or what stands against the claim."""
-
-    verdict: VerdictLabel
-    reason: str
 
 
 def check_claim(claim: str, evidence_text: str) -> ClaimVerdict:
@@ -122,7 +53,7 @@ def check_claim(claim: str, evidence_text: str) -> ClaimVerdict:
         if failure:
             return failure
     aligned = align(claim, sentences)
-    for check in (check_polarity, check_hedges, check_words):
+    for check in (check_frame, check_polarity, check_surety, check_words):
         failure = check(claim, aligned, evidence_text)
         if failure:
             return failure
@@ -272,188 +203,3 @@ def align(claim: str, sentences: Sequence[str]) -> str:
         return total
 
     return max(sentences, key=score)
-
-
-def share_synonym(a: str, b: str) -> bool:
-    """Tell whether two stems may stand for one another."""
-    return bool(SYNONYMS.get(a, frozenset()) & SYNONYMS.get(b, frozenset()))
-
-
-def check_polarity(claim: str, aligned: str, evidence: str) -> ClaimVerdict | None:
-    """Fail a claim that negates what the quote asserts, asserts what it negates, or turns a direction round."""
-    del evidence
-    claim_tokens, claim_negations = analyse(claim)
-    quote_tokens, quote_negations = analyse(aligned)
-    claim_words = {token.stem: token for token in claim_tokens if token.is_content}
-    quote_words = {token.stem: token for token in quote_tokens if token.is_content}
-    failure = compare_negations(claim_words, claim_negations, quote_words, quote_negations)
-    if failure:
-        return failure
-    claims_change = any(direction_axes(token.stem, token.word) and not token.is_negated for token in claim_tokens)
-    if NO_EFFECT.search(aligned) and claims_change and not NO_EFFECT.search(claim):
-        shared = [
-            token for token in claim_tokens if direction_axes(token.stem, token.word) and token.stem in quote_words
-        ]
-        if not shared:
-            return ClaimVerdict("contradicted", "the quote reports no effect; the claim states one")
-    reports_change = any(direction_axes(token.stem, token.word) and not token.is_negated for token in quote_tokens)
-    if NO_EFFECT.search(claim) and not NO_EFFECT.search(aligned) and reports_change:
-        return ClaimVerdict("contradicted", "the claim states no effect; the quote reports one")
-    return compare_directions(claim_tokens, quote_tokens)
-
-
-def compare_negations(
-    claim_words: dict[str, Token],
-    claim_negations: Sequence[Negation],
-    quote_words: dict[str, Token],
-    quote_negations: Sequence[Negation],
-) -> ClaimVerdict | None:
-    """Match each negation of one side with the other's, by the word it bears on."""
-
-    def counterpart(head: str, others: dict[str, Token]) -> Token | None:
-        if head in others:
-            return others[head]
-        return next((token for key, token in others.items() if share_synonym(head, key)), None)
-
-    for negation in quote_negations:
-        for head in negation.heads:
-            token = counterpart(head, claim_words)
-            if token is not None:
-                if not token.is_negated and not claim_negations:
-                    return ClaimVerdict(
-                        "contradicted", f"the quote negates “{token.word}” (“{negation.cue}”), the claim does not"
-                    )
-                if not token.is_negated and not any(head in other.scope for other in claim_negations):
-                    return ClaimVerdict("contradicted", f"the quote negates “{token.word}”, the claim does not")
-                break
-    for negation in claim_negations:
-        found = False
-        for head in negation.heads:
-            token = counterpart(head, quote_words)
-            if token is not None:
-                found = True
-                if not token.is_negated and not any(head in other.scope for other in quote_negations):
-                    return ClaimVerdict(
-                        "contradicted", f"the claim negates “{token.word}” (“{negation.cue}”), the quote does not"
-                    )
-                break
-        if not found and not quote_negations:
-            return ClaimVerdict("unsupported", f"the claim says “{negation.cue}”; the quote negates nothing")
-    return None
-
-
-def compare_directions(claim_tokens: Sequence[Token], quote_tokens: Sequence[Token]) -> ClaimVerdict | None:
-    """Fail when the claim's direction word stands against the quote's on the same axis and the same thing."""
-    for position, token in enumerate(claim_tokens):
-        for axis, sign in direction_axes(token.stem, token.word):
-            if any(other.stem == token.stem for other in quote_tokens):
-                continue
-            opposed = [
-                index
-                for index, other in enumerate(quote_tokens)
-                if (axis, -sign) in direction_axes(other.stem, other.word) and other.is_negated == token.is_negated
-            ]
-            agreeing = [
-                index
-                for index, other in enumerate(quote_tokens)
-                if (axis, sign) in direction_axes(other.stem, other.word) and other.is_negated == token.is_negated
-            ]
-            if not opposed:
-                continue
-            near_claim = neighbours(claim_tokens, position)
-            best_against = max(len(near_claim & neighbours(quote_tokens, index)) for index in opposed)
-            best_for = max((len(near_claim & neighbours(quote_tokens, index)) for index in agreeing), default=-1)
-            if best_against > best_for:
-                against = quote_tokens[opposed[0]].word
-                return ClaimVerdict("contradicted", f"the claim says “{token.word}”, the quote “{against}”")
-    return swapped_directions(claim_tokens, quote_tokens)
-
-
-def swapped_directions(claim_tokens: Sequence[Token], quote_tokens: Sequence[Token]) -> ClaimVerdict | None:
-    """Fail when a direction word of the claim stands in the quote beside other things than in the claim."""
-    for position, token in enumerate(claim_tokens):
-        axes = direction_axes(token.stem, token.word)
-        if not axes:
-            continue
-        same = [index for index, other in enumerate(quote_tokens) if other.stem == token.stem]
-        opposed = [
-            index
-            for index, other in enumerate(quote_tokens)
-            if any((axis, -sign) in direction_axes(other.stem, other.word) for axis, sign in axes)
-        ]
-        if not same or not opposed:
-            continue
-        near_claim = neighbours(claim_tokens, position, reach=3)
-        for_it = max(len(near_claim & neighbours(quote_tokens, index, reach=3)) for index in same)
-        against = max(len(near_claim & neighbours(quote_tokens, index, reach=3)) for index in opposed)
-        if for_it == 0 and against >= 1:
-            other = quote_tokens[opposed[0]].word
-            return ClaimVerdict("contradicted", f"what the claim calls “{token.word}” is “{other}” in the quote")
-    return None
-
-
-def neighbours(tokens: Sequence[Token], position: int, reach: int = 4) -> set[str]:
-    """Return the content stems within ``reach`` content words of a position."""
-    before = [token.stem for token in tokens[:position] if token.is_content][-reach:]
-    after = [token.stem for token in tokens[position + 1 :] if token.is_content][:reach]
-    return {*before, *after}
-
-
-def check_hedges(claim: str, aligned: str, evidence: str) -> ClaimVerdict | None:
-    """Fail a claim that is surer or wider than its quote."""
-    if is_hedged(aligned) and not is_hedged(claim):
-        return ClaimVerdict("unsupported", "the quote hedges (may, suggests, appears, …), the claim does not")
-    certain = {fold(match.group(0)) for match in STRONG_CERTAINTY.finditer(claim)}
-    certain -= {fold(match.group(0)) for match in STRONG_CERTAINTY.finditer(aligned)}
-    if certain:
-        return ClaimVerdict("unsupported", f"“{sorted(certain)[0]}” makes the claim surer than the quote")
-    if re.search(r"\bproves?\b|\bproven\b", claim, re.I) and not re.search(r"\bprove", aligned, re.I):
-        return ClaimVerdict("unsupported", "the quote does not speak of proof")
-    if CAUSATION.search(claim) and ASSOCIATION.search(aligned) and not CAUSATION.search(aligned):
-        return ClaimVerdict("unsupported", "the quote speaks of an association, the claim of a cause")
-    claimed, given = quantifier_level(claim), quantifier_level(aligned)
-    if claimed is not None and given is not None and claimed > given and not (claimed == 3 and given == 2):
-        return ClaimVerdict("unsupported", "the claim speaks of more of the group than the quote does")
-    if claimed == 5 and given is None:
-        return ClaimVerdict("unsupported", "the claim speaks of all, the quote does not")
-    limit = LIMITS.search(aligned)
-    if limit and not LIMITS.search(claim):
-        return ClaimVerdict("unsupported", f"the quote’s limit “{limit.group(0)}” is left out of the claim")
-    if is_reported_by_others(aligned) and not is_reported_by_others(claim) and FAILED_TO_REPRODUCE.search(evidence):
-        return ClaimVerdict("unsupported", "the quote only reports another paper’s finding, and takes it back")
-    return None
-
-
-def check_words(claim: str, aligned: str, evidence: str) -> ClaimVerdict | None:
-    """Fail a claim that puts another word in the place of the quote's, or whose words are mostly not in the quote."""
-    claim_tokens = [token for token in analyse(claim)[0] if token.is_content]
-    quote_tokens = [token for token in analyse(aligned)[0] if token.is_content]
-    have = {stem(part) for word in words(evidence) for part in (word, *word.split("-"))}
-    have |= {token.stem for token in quote_tokens}
-
-    def is_known(item: str) -> bool:
-        return item in have or any(share_synonym(item, other) for other in have)
-
-    first, second = [token.stem for token in quote_tokens], [token.stem for token in claim_tokens]
-    matcher = SequenceMatcher(None, first, second, autojunk=False)
-    if matcher.ratio() >= SAME_FRAME:
-        for tag, start, end, begin, finish in matcher.get_opcodes():
-            if tag not in {"replace", "insert"}:
-                continue
-            for token in claim_tokens[begin:finish]:
-                if is_known(token.stem) or token.stem in LIGHT_WORDS or token.word[0].isdigit():
-                    continue
-                if tag == "replace":
-                    return ClaimVerdict(
-                        "unsupported",
-                        f"the claim says “{token.word}” where the quote says “{quote_tokens[start].word}”",
-                    )
-                del end
-                return ClaimVerdict("unsupported", f"“{token.word}” is not in the quote")
-    telling = [token for token in claim_tokens if token.stem not in LIGHT_WORDS and not token.word[0].isdigit()]
-    if telling:
-        share = sum(is_known(token.stem) for token in telling) / len(telling)
-        if share < MIN_COVERAGE:
-            absent = next(token.word for token in telling if not is_known(token.stem))
-            return ClaimVerdict("unsupported", f"“{absent}” and more of the claim is not in the quote")
-    return None

@@ -35,11 +35,11 @@ SCALED_UNITS: dict[str, tuple[str, float]] = {
     "W": ("W", 1.0), "mW": ("W", 1e-3), "kW": ("W", 1e3), "MW": ("W", 1e6), "V": ("V", 1.0), "mV": ("V", 1e-3), "kV": ("V", 1e3),
     "A": ("A", 1.0), "mA": ("A", 1e-3), "T": ("T", 1.0), "mT": ("T", 1e-3), "Gy": ("Gy", 1.0), "mGy": ("Gy", 1e-3), "Sv": ("Sv", 1.0), "mSv": ("Sv", 1e-3),
     "N": ("N", 1.0), "kN": ("N", 1e3), "Da": ("Da", 1.0), "kDa": ("Da", 1e3), "bp": ("bp", 1.0), "kb": ("bp", 1e3), "Mb": ("bp", 1e6),
-    "IU": ("IU", 1.0), "U": ("U", 1.0), "ppm": ("ppm", 1.0), "ppb": ("ppb", 1.0), "dB": ("dB", 1.0), "rpm": ("rpm", 1.0), "ha": ("ha", 1.0),
+    "fL": ("L", 1e-15), "IU": ("IU", 1.0), "U": ("U", 1.0), "ppm": ("ppm", 1.0), "ppb": ("ppb", 1.0), "dB": ("dB", 1.0), "rpm": ("rpm", 1.0), "ha": ("ha", 1.0),
     "GB": ("B", 1e9), "MB": ("B", 1e6), "kB": ("B", 1e3), "TB": ("B", 1e12),
 }  # fmt: skip
 UNIT_SPELLINGS: dict[str, str] = {
-    "l": "L", "ml": "mL", "μl": "μL", "dl": "dL", "nl": "nL", "ug": "μg", "ul": "μL", "um": "μm", "uM": "μM",
+    "l": "L", "ml": "mL", "μl": "μL", "dl": "dL", "nl": "nL", "fl": "fL", "ug": "μg", "ul": "μL", "um": "μm", "uM": "μM",
     "years": "year", "yr": "year", "yrs": "year", "y": "year", "months": "month", "mo": "month", "mos": "month",
     "weeks": "week", "wk": "week", "wks": "week", "days": "day", "d": "day", "hours": "hour", "hr": "hour", "hrs": "hour",
     "h": "hour", "minutes": "minute", "min": "minute", "mins": "minute", "seconds": "s", "second": "s", "sec": "s", "secs": "s",
@@ -55,7 +55,7 @@ UNIT = r"(?:" + "|".join(re.escape(name) for name in _UNIT_NAMES) + r")(?![A-Za-
 COMPOUND = rf"{UNIT}(?:(?:\s?/\s?|\s+per\s+|\s?[·⋅]\s?|\s(?=[A-Za-zμ]+\^-))(?:{UNIT}|kg|cell|person|dose|[a-z]+)(?:\^-?\d)?|\^-?\d)*"
 
 NUMBER = r"(?:\d{1,3}(?: \d{3})+(?:[.,]\d+)?|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+[.,·]\d+|\d+|(?<![\d.])\.\d+)"
-SCIENTIFIC = rf"(?P<mantissa>-?{NUMBER})\s*(?:[x×*·⋅]\s*10\s*(?:\^\s*\(?\s*)?(?P<power>[-+]?\d{{1,4}})\)?|[eE](?P<e>[-+]?\d{{1,4}}))"
+SCIENTIFIC = rf"(?P<mantissa>-?{NUMBER})\s*(?:[x×*·⋅]\s*10\s*(?:\^\s*)?\(?\s*(?P<power>[-+]?\d{{1,4}})\)?|[eE](?P<e>[-+]?\d{{1,4}}))"
 QUANTITY = re.compile(
     rf"(?<![\w.])(?:{SCIENTIFIC}|(?P<bare>10)\^(?P<bare_power>[-+]?\d{{1,4}})"
     rf"|(?P<number>(?:(?<![\w)\]])-)?{NUMBER}))(?![\d])"

@@ -24,7 +24,7 @@ PREFIXED = {
     "absent": "present", "inferior": "superior",
 }  # fmt: skip
 SCOPE_END = re.compile(
-    r"[;:.!?()]|,(?! (?:and|or|nor)\b)|\b(?:but|whereas|while|although|though|however|yet|because|since|unless"
+    r"[;:.!?]|,(?! (?:and|or|nor)\b)|\b(?:but|whereas|while|although|though|however|yet|because|since|unless"
     r"|except|which|who|and (?:it|they|we"
     r"|this|these|the \w+ (?:was|were|is|are|had|has)|\w+ (?:was|were|is|are|had|has|\w+ed)))\b",
     re.I,
@@ -140,7 +140,7 @@ ASSOCIATION = re.compile(
     re.I,
 )
 CAUSATION = re.compile(
-    r"\b(?:caus(?:e|es|ed|ing|al|ally)|leads? to|led to|results? in|resulted in|produc(?:e|es|ed)|induc(?:e|es"
+    r"\b(?:(?<!-)caus(?:e|es|ed|ing|al|ally)|leads? to|led to|results? in|resulted in|produc(?:e|es|ed)|induc(?:e|es"
     r"|ed)|due to|because of|drives?|triggers?)\b",
     re.I,
 )

@@ -1,0 +1,97 @@
+"""Claims that put other words in the place of the quote's."""
+
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+
+from retrieval.claims.numbers import normalise
+from retrieval.claims.polarity import Token, analyse, direction_axes
+from retrieval.claims.synonyms import LIGHT_WORDS, share_synonym
+from retrieval.claims.verdict import ClaimVerdict
+from retrieval.terms import STOP_WORDS, fold, stem, words
+
+MIN_COVERAGE = 0.6  # share of a claim's content words that must stand in the quote
+SAME_FRAME = 0.6  # likeness of content words above which a new word counts as put in
+NEAR_VERBATIM = 0.8  # likeness of all words above which one word in another's place is a change of meaning
+
+PIECE = re.compile(r"[<>≤≥=%+]|[^\W_]+(?:[-.'’][^\W_]+)*")
+NEGATORS = frozenset({"not", "no", "never", "without", "neither", "nor", "cannot"})
+SYMBOLS = frozenset("<>≤≥=%+")
+
+
+def check_frame(claim: str, aligned: str, evidence: str) -> ClaimVerdict | None:
+    """Fail a claim that is the quote's sentence but for a word, number or sign in another's place."""
+    del evidence
+    first, second = PIECE.findall(fold(normalise(aligned))), PIECE.findall(fold(normalise(claim)))
+    matcher = SequenceMatcher(None, first, second, autojunk=False)
+    if matcher.ratio() < NEAR_VERBATIM:
+        return None
+    for tag, start, end, begin, finish in matcher.get_opcodes():
+        if tag == "equal":
+            continue
+        given, claimed = first[start:end], second[begin:finish]
+        inside_quote = 0 < start and end < len(first)
+        if (NEGATORS & set(claimed)) != (NEGATORS & set(given)) and (inside_quote or tag != "delete"):
+            word = sorted((NEGATORS & set(claimed)) ^ (NEGATORS & set(given)))[0]
+            return ClaimVerdict("contradicted", f"“{word}” stands on one side only")
+        if tag == "replace" and len(given) == len(claimed):
+            for old, new in zip(given, claimed, strict=True):
+                failure = compare_pair(old, new)
+                if failure:
+                    return failure
+    return None
+
+
+def compare_pair(old: str, new: str) -> ClaimVerdict | None:
+    """Fail a word of the claim that stands where the quote has one of another meaning."""
+    if old == new or stem(old) == stem(new) or share_synonym(stem(old), stem(new)):
+        return None
+    changed = f"the claim says “{new}” where the quote says “{old}”"
+    old_axes, new_axes = set(direction_axes(stem(old), old)), set(direction_axes(stem(new), new))
+    if any((axis, -sign) in new_axes for axis, sign in old_axes):
+        return ClaimVerdict("contradicted", changed)
+    if old in SYMBOLS or new in SYMBOLS:
+        return ClaimVerdict("unsupported", changed) if {old, new} & {"<", ">", "≤", "≥", "%"} else None
+    if old[0].isdigit() and new[0].isdigit():
+        same = old.replace(",", "") == new.replace(",", "")
+        return None if same else ClaimVerdict("unsupported", changed)
+    is_content = [word not in STOP_WORDS and not word[0].isdigit() for word in (old, new)]
+    if all(is_content) and not {stem(old), stem(new)} & LIGHT_WORDS and not is_part(old, new):
+        return ClaimVerdict("unsupported", changed)
+    return None
+
+
+def is_part(old: str, new: str) -> bool:
+    """Tell whether one word is a part of the other when hyphenated ("nuclear-factor", "factor")."""
+    parts = [set(map(stem, word.split("-"))) for word in (old, new)]
+    return parts[0] <= parts[1] or parts[1] <= parts[0]
+
+
+def check_words(claim: str, aligned: str, evidence: str) -> ClaimVerdict | None:
+    """Fail a claim that brings a word of its own into the quote's frame, or whose words are mostly not in the quote."""
+    claim_tokens = [token for token in analyse(claim)[0] if token.is_content]
+    quote_tokens = [token for token in analyse(aligned)[0] if token.is_content]
+    have = {stem(part) for word in words(evidence) for part in (word, *word.split("-"))}
+    have |= {token.stem for token in quote_tokens}
+
+    def is_known(token: Token) -> bool:
+        if token.word[0].isdigit() or token.stem in LIGHT_WORDS or token.stem in have:
+            return True
+        if "-" in token.word and all(stem(part) in have or part in STOP_WORDS for part in token.word.split("-")):
+            return True
+        return any(share_synonym(token.stem, other) for other in have)
+
+    first, second = [token.stem for token in quote_tokens], [token.stem for token in claim_tokens]
+    matcher = SequenceMatcher(None, first, second, autojunk=False)
+    if matcher.ratio() >= SAME_FRAME:
+        for tag, _, _, begin, finish in matcher.get_opcodes():
+            if tag in {"replace", "insert"}:
+                for token in claim_tokens[begin:finish]:
+                    if not is_known(token):
+                        return ClaimVerdict("unsupported", f"“{token.word}” is not in the quote")
+    telling = [token for token in claim_tokens if token.stem not in LIGHT_WORDS and not token.word[0].isdigit()]
+    unknown = [token.word for token in telling if not is_known(token)]
+    if telling and len(unknown) > (1 - MIN_COVERAGE) * len(telling):
+        return ClaimVerdict("unsupported", f"“{unknown[0]}” is not in the quote, nor is much else of the claim")
+    return None
