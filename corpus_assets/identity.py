@@ -14,13 +14,20 @@ Never on a title alone. A supplement, an erratum, a comment and a retraction not
 from __future__ import annotations
 
 import hashlib
-import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from corpus_assets.front_title import fold_title
+from corpus_assets.identity_evidence import (
+    common_authors,
+    is_notice,
+    is_preprint_doi,
+    make_slug,
+    strip_supplement_ending,
+    strip_supplement_words,
+    titles_agree,
+)
 from corpus_assets.manifest import ManifestRow
 from corpus_assets.model import SERVED_STATUSES, PaperMetadata, PaperStatus
 from corpus_assets.similarity import Signature, candidate_pairs, compute_signature, containment, read_signature
@@ -35,31 +42,8 @@ NEAR_DUPLICATE_MIN_SIZE_RATIO = 0.4  # a paper inside a whole proceedings volume
 VERSION_CONTAINMENT = 0.25  # a preprint and its paper share this much after review; a talk's abstract does not
 SAME_ID_CONTAINMENT = 0.10  # with the same DOI or arXiv id on both; guards against an id read wrongly
 UNKNOWN_AUTHORS_CONTAINMENT = 0.60  # the same title, but one side without authors
+MIN_TITLE_CHARS = 10  # letters and digits; a shorter title is shared by chance
 MIN_COMMON_AUTHORS = 0.5  # share of the shorter author list, by family name
-MAX_SLUG_CHARS = 80
-
-_PREPRINT_DOI = re.compile(
-    r"10\.(?:48550/arxiv|1101/(?:\d{4}\.\d\d\.\d\d|\d{6})|21203/rs|20944/preprints|3123[0-9]|31219|26434|2139/ssrn|36227"
-    r"|7287/|22541|31222|35542|51094|21428)",
-    re.IGNORECASE,
-)
-_NOTICE = re.compile(
-    r"^\W*(?:retract(?:ed|ion)|withdrawn|withdrawal|erratum|errata|correct(?:ion|ed)|corrigend\w+|expression of concern"
-    r"|comment(?:s|ary)? (?:on|to)|reply (?:to|on)|response to|author'?s? (?:reply|response|correction)|addendum)\b",
-    re.IGNORECASE,
-)
-_SUPPLEMENT_TITLE = re.compile(
-    r"\b(?:supplement(?:ary|al)?\s+(?:material|information|data|methods?|appendix|file|text|online|note)s?"
-    r"|supporting information|online (?:appendix|supplement)|electronic supplement\w*|web appendix"
-    r"|additional file \d+)\b[\s:.\-–—]*(?:for|to|of|from)?\b",
-    re.IGNORECASE,
-)
-_SUPPLEMENT_NAME = re.compile(
-    r"(?:^|[\W_])(?:supp(?:l|lement(?:ary|al)?)?(?:info)?|supporting(?:info\w*)?|si|esm|sm|appendix|moesm\d+|additional[\W_]?file)"
-    r"(?:[\W_]*(?:information|material|data|online|file|text)s?)?[\W_]*\d*$",
-    re.IGNORECASE,
-)
-_PART = re.compile(r"\b(?:part|volume|vol|chapter|paper|no|number)?\s*(?:\d+|[ivx]+)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -193,20 +177,20 @@ class _Assignment:
         """Yield the whole folded title, and its start and end, so that a changed word does not part a pair."""
         for index in self.readable:
             folded = fold_title(self.papers[index].metadata.title)
-            if len(folded) >= 10:
+            if len(folded) >= MIN_TITLE_CHARS:
                 yield f"start:{folded[:24]}", index
                 yield f"end:{folded[-24:]}", index
 
     def _are_versions_by_title(self, first: int, second: int) -> bool:
         one, other = self.papers[first], self.papers[second]
-        if self._is_about_another(first, second) or not _titles_agree(one.metadata.title, other.metadata.title):
+        if self._is_about_another(first, second) or not titles_agree(one.metadata.title, other.metadata.title):
             return False
         if _have_own_dois(one.metadata, other.metadata):
             return False  # two published papers, whatever they are called
         share = self._share(first, second)
         if not one.metadata.authors or not other.metadata.authors:
             return share >= UNKNOWN_AUTHORS_CONTAINMENT
-        common = _common_authors(one.metadata.authors, other.metadata.authors)
+        common = common_authors(one.metadata.authors, other.metadata.authors)
         return common >= MIN_COMMON_AUTHORS and share >= VERSION_CONTAINMENT
 
     def _share(self, first: int, second: int) -> float:
@@ -220,28 +204,28 @@ class _Assignment:
         one, other = self.papers[first], self.papers[second]
         if bool(one.supplement_of) != bool(other.supplement_of) or _have_own_ids(one, other):
             return True
-        return bool(_NOTICE.match(one.metadata.title)) != bool(_NOTICE.match(other.metadata.title))
+        return is_notice(one.metadata.title) != is_notice(other.metadata.title)
 
     def _find_supplements(self) -> None:
+        """Link supplements to their paper: by DOI, by its title in theirs, or by its file name in theirs."""
         readable = [self.papers[i] for i in self.readable]
-        mains = [p for p in reversed(readable) if not _SUPPLEMENT_TITLE.search(p.metadata.title)]
+        mains = [p for p in reversed(readable) if strip_supplement_words(p.metadata.title) is None]
         by_doi = {p.metadata.doi: p for p in mains if p.metadata.doi}
         titles = {fold_title(p.metadata.title): p for p in mains if p.metadata.title}
         stems = {_stem(path): paper for paper in reversed(readable) for path in _paths(paper)}
         for paper in readable:
-            title = paper.metadata.title
-            by_title = _SUPPLEMENT_TITLE.search(title)
-            stem = _stem(paper.doc.path)
-            by_name = _SUPPLEMENT_NAME.search(stem.rpartition("/")[2])
-            if not by_title and not by_name:
+            title_left = strip_supplement_words(paper.metadata.title)
+            stem_left = strip_supplement_ending(_stem(paper.doc.path))
+            if title_left is None and stem_left is None:
                 continue
-            main = by_doi.get(paper.metadata.doi) if paper.metadata.doi else None
-            if (main is None or main is paper) and by_title:
-                rest = fold_title(_SUPPLEMENT_TITLE.sub(" ", title))
-                main = titles.get(rest) if len(rest) >= 15 else None
-            if (main is None or main is paper) and by_name:
-                main = stems.get(stem[: len(stem) - len(by_name[0])])
-            if main is not None and main is not paper and main.supplement_of is None:
+            folded = fold_title(title_left or "")
+            candidates = (
+                by_doi.get(paper.metadata.doi),
+                titles.get(folded) if len(folded) >= MIN_TITLE_CHARS else None,
+                stems.get(stem_left) if stem_left else None,
+            )
+            main = next((other for other in candidates if other is not None and other is not paper), None)
+            if main is not None and main.supplement_of is None:
                 paper.supplement_of = main
 
     def _link_stated(self) -> None:
@@ -311,7 +295,7 @@ def _merge_same_bytes(docs: Sequence[IdentityInput], manifest: Mapping[str, Mani
 def _preference(paper: _Paper) -> tuple[object, ...]:
     """Order papers so that what should be served comes first; the same for any order and names of the files."""
     metadata = paper.metadata
-    is_published = bool(metadata.doi) and not _PREPRINT_DOI.match(metadata.doi)
+    is_published = bool(metadata.doi) and not is_preprint_doi(metadata.doi)
     year = (metadata.year or 0) if metadata.sources.get("year") in ("manifest", "first_page", "xmp", "text") else 0
     return (
         paper.doc.status not in SERVED_STATUSES,
@@ -362,7 +346,7 @@ def _are_told_apart(one: _Paper, other: _Paper) -> bool:
     a, b = one.metadata, other.metadata
     return (
         bool(a.title and b.title)
-        and not _titles_agree(a.title, b.title)
+        and not titles_agree(a.title, b.title)
         and "pdf_metadata"
         not in (
             a.sources.get("title"),
@@ -379,36 +363,8 @@ def _have_own_ids(one: _Paper, other: _Paper) -> bool:
 
 def _have_own_dois(a: PaperMetadata, b: PaperMetadata) -> bool:
     """Return whether both carry the DOI of a publication, and not the same one."""
-    dois = {doi for doi in (a.doi, b.doi) if doi and not _PREPRINT_DOI.match(doi)}
+    dois = {doi for doi in (a.doi, b.doi) if doi and not is_preprint_doi(doi)}
     return len(dois) == 2
-
-
-def _titles_agree(one: str, other: str) -> bool:
-    """Return whether two titles are the same but for a few words; numbers and parts must be the same."""
-    a, b = fold_title(one), fold_title(other)
-    if not a or not b:
-        return False
-    if a == b:
-        return True
-    words_a, words_b = _title_words(one), _title_words(other)
-    different = words_a ^ words_b
-    if any(_PART.fullmatch(word) for word in different):
-        return False
-    return len(words_a & words_b) >= 0.75 * len(words_a | words_b)
-
-
-def _title_words(title: str) -> set[str]:
-    return set(re.findall(r"\w+", unicodedata.normalize("NFKD", title).casefold()))
-
-
-def _common_authors(one: Sequence[str], other: Sequence[str]) -> float:
-    a, b = {_family_name(name) for name in one}, {_family_name(name) for name in other}
-    return len(a & b) / min(len(a), len(b))
-
-
-def _family_name(name: str) -> str:
-    family = name.partition(",")[0] if "," in name else name.split()[-1]
-    return fold_title(family)
 
 
 def _base_id(paper: _Paper) -> str:
@@ -425,12 +381,6 @@ def _base_id(paper: _Paper) -> str:
         return f"arxiv-{make_slug(metadata.arxiv_id)}{suffix}"
     digest = (doc.text_sha256 or doc.sha256)[:8]
     return f"{make_slug(metadata.title)[:48].rstrip('-.') or 'paper'}-{digest}"
-
-
-def make_slug(text: str) -> str:
-    """Return ``[a-z0-9.-]+`` (or ``""``) for a text: accents dropped, the rest as hyphens, 80 characters at most."""
-    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
-    return re.sub(r"-*[^a-z0-9.]+-*", "-", ascii_text)[:MAX_SLUG_CHARS].strip("-.")
 
 
 def _paths(paper: _Paper) -> tuple[str, ...]:
