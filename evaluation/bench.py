@@ -150,12 +150,11 @@ def make_search(
 def _make_reranked_search(
     generation: Generation, *, settings: RetrievalSettings, embedder: Embedder, k: int
 ) -> Callable[[str], list[str]]:
-    from retrieval.search import search
-
     from retrieval.passages import Candidate, SentenceReader
     from retrieval.plan import Plan, SubQuery
     from retrieval.rarity import CorpusTerms
     from retrieval.rerank import load_cross_encoder, rerank, score_sentences
+    from retrieval.search import search
 
     settings = replace_reranker(settings)
     reader, terms = SentenceReader(generation), CorpusTerms(generation)

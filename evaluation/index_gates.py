@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 NUM_SAMPLED = 60
 NUM_VECTOR_QUERIES = 64
 TOP = 10
+TOP_IDENTIFIER = 3  # an identifier is the rarest of words: what holds it comes first
 BLOCK = 8192
 KNOWN_ITEM_FLOOR = 0.95
 KEPT_TEXT_SHARE = 0.7  # an unchanged file that gives less text than this share of before has lost some
@@ -55,11 +56,16 @@ class KnownItem:
     """A query made from a chunk's own words, and what a hit must hold."""
 
     query: str
-    expected: str
     chunk_id: str
+    depth: int  # how far down a hit may stand
 
     def is_in(self, text: str) -> bool:
-        return self.expected.casefold() in normalize_spaces(text).casefold()
+        """Tell whether a hit holds the query's words, by letters and digits alone."""
+        return _bare(self.query) in _bare(text)
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text).casefold()
 
 
 def make_known_items(chunks: Sequence[Chunk]) -> list[KnownItem]:
@@ -70,12 +76,12 @@ def make_known_items(chunks: Sequence[Chunk]) -> list[KnownItem]:
     for chunk in chunks:
         identifiers = sorted({found for found in IDENTIFIER.findall(chunk.text) if 3 <= len(found) <= 20})
         if identifiers:
-            items.append(KnownItem(identifiers[0], identifiers[0], chunk.chunk_id))
+            items.append(KnownItem(identifiers[0], chunk.chunk_id, TOP_IDENTIFIER))
         sentences = [normalize_spaces(chunk.text[start:end]) for start, end in split_sentences(chunk.text)]
         plain = [text for text in sentences if 6 <= len(LATIN_WORD.findall(text)) <= 40]
         if plain:
             longest = max(plain, key=lambda text: (len(text), text))
-            items.append(KnownItem(longest, longest, chunk.chunk_id))
+            items.append(KnownItem(longest, chunk.chunk_id, TOP))
     return items
 
 
@@ -87,7 +93,7 @@ def check_known_item(context: GateContext) -> GateResult:
     missed: list[KnownItem] = []
     for item in items:
         found = search(context.candidate, item.query, mode="fts_only", k=TOP, settings=context.settings.retrieval)
-        if not any(item.is_in(hit.chunk.text) for hit in found.hits):
+        if not any(item.is_in(hit.chunk.text) for hit in found.hits[: item.depth]):
             missed.append(item)
     if not items:
         return GateResult(
