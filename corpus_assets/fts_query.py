@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    Postings = tuple[NDArray[np.int32], NDArray[np.int32]]  # document numbers in rising order, occurrences
+
 MAX_QUERY_TERMS = 256  # of a longer question the rarest terms count
+MAX_NAMES_IN_MEMORY = 50_000
 MAX_CACHED_POSTINGS = 8_000_000  # 64 MB a segment
 PAPER_ONLY_SHARE = 0.6  # from this share of the question on, metadata alone brings a paper's first chunk
 _SCORE_DECIMALS = 9
@@ -79,7 +82,7 @@ class FtsIndex:
         self.removed_papers = frozenset(removed_papers)
         self._lock = threading.Lock()
         self._con = connect_reader(path)
-        self._cache: OrderedDict[tuple[str, str], tuple[NDArray[np.int32], NDArray[np.int32]]] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, str], Postings] = OrderedDict()
         self._num_cached = 0
         info = dict(self._rows("SELECT key, value FROM info"))
         self.k1, self.b = float(info["bm25_k1"]), float(info["bm25_b"])
@@ -88,7 +91,7 @@ class FtsIndex:
 
     def chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
         """Return those of ``chunk_ids`` that are in this segment, in the order asked."""
-        numbers = self._rows_of([_vector_id(chunk_id) for chunk_id in dict.fromkeys(chunk_ids)])
+        numbers = self._rows_of([_digest(chunk_id) for chunk_id in dict.fromkeys(chunk_ids)])
         rows = self._rows(
             f"SELECT {_CHUNK_FIELDS} FROM chunks JOIN papers USING (paper_no) WHERE {_among(numbers.tolist())}"
         )
@@ -127,8 +130,14 @@ class FtsIndex:
 
     def chunk_ids(self, numbers: Sequence[int]) -> list[str]:
         """Return the ids of chunks by their number."""
+        if self.num_rows <= MAX_NAMES_IN_MEMORY:
+            return [self._names[number] for number in numbers]
         names: dict[int, str] = dict(self._rows(f"SELECT chunk_no, chunk_id FROM chunks WHERE {_among(numbers)}"))
         return [names[number] for number in numbers]
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return [name for (name,) in self._rows("SELECT chunk_id FROM chunks ORDER BY chunk_no")]
 
     def vector_ids(self, allowed: ChunkFilter = ANY_RETRIEVABLE) -> NDArray[np.int64]:
         """Return the vector ids of the chunks that may be returned."""
@@ -223,54 +232,45 @@ class FtsIndex:
     def _live_df(self, numbers: NDArray[np.int32], live: NDArray[np.bool_]) -> int:
         return int(live[numbers].sum()) if self.removed_papers else len(numbers)
 
-    def postings(self, terms: Sequence[str]) -> dict[str, tuple[NDArray[np.int32], NDArray[np.int32]]]:
+    def postings(self, terms: Sequence[str]) -> dict[str, Postings]:
         """Return (chunk numbers, occurrences) of each term that occurs here."""
-        return self._postings(terms, "", "chunk_no")
+        return self._postings(terms, "terms")
 
-    def paper_postings(self, terms: Sequence[str]) -> dict[str, tuple[NDArray[np.int32], NDArray[np.int32]]]:
+    def paper_postings(self, terms: Sequence[str]) -> dict[str, Postings]:
         """Return the same for the papers' metadata, by paper number."""
-        return self._postings(terms, "paper_", "paper_no")
+        return self._postings(terms, "paper_terms")
 
-    def _postings(
-        self, terms: Sequence[str], prefix: str, column: str
-    ) -> dict[str, tuple[NDArray[np.int32], NDArray[np.int32]]]:
+    def _postings(self, terms: Sequence[str], table: str) -> dict[str, Postings]:
         import numpy as np
 
-        found: dict[str, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
+        found: dict[str, Postings] = {}
         missing = []
         with self._lock:
             for term in terms:
-                if (prefix, term) in self._cache:
-                    self._cache.move_to_end((prefix, term))
-                    found[term] = self._cache[prefix, term]
+                if (table, term) in self._cache:
+                    self._cache.move_to_end((table, term))
+                    found[term] = self._cache[table, term]
                 else:
                     missing.append(term)
         if missing:
-            ranges = self._rows(
-                f"SELECT term, first_row, df FROM {prefix}terms WHERE term IN (SELECT unnest(string_split(?, ' '))) "
-                "ORDER BY first_row",
-                [" ".join(missing)],  # one value: terms hold no space, and DuckDB's client is slow with lists
-            )
-            absent = set(missing) - {term for term, _, _ in ranges}
             nothing = np.zeros(0, np.int32)
-            fetched = dict.fromkeys(absent, (nothing, nothing))
-            if ranges:
-                rows = " OR ".join(f"(rowid >= {int(first)} AND rowid < {int(first + df)})" for _, first, df in ranges)
-                data = self._arrays(f"SELECT {column}, tf FROM {prefix}postings WHERE {rows}")
-                numbers, counts = np.asarray(data[column], np.int32), np.asarray(data["tf"], np.int32)
-                start = 0
-                for term, _, df in ranges:
-                    fetched[term] = numbers[start : start + df], counts[start : start + df]
-                    start += df
+            fetched: dict[str, Postings] = dict.fromkeys(missing, (nothing, nothing))
+            # Keys are digests, so the numbers of a question can stand in the statement itself.
+            keys = ", ".join(str(_digest(term)) for term in missing)
+            for term, numbers, counts in self._rows(
+                f"SELECT term, numbers, counts FROM {table} WHERE term_key IN ({keys})"
+            ):
+                if term in fetched:
+                    fetched[term] = np.frombuffer(numbers, "<i4"), np.frombuffer(counts, "<u2").astype(np.int32)
             found |= fetched
-            self._remember(prefix, fetched)
+            self._remember(table, fetched)
         return {term: rows for term, rows in found.items() if len(rows[0])}
 
-    def _remember(self, prefix: str, fetched: Mapping[str, tuple[NDArray[np.int32], NDArray[np.int32]]]) -> None:
+    def _remember(self, table: str, fetched: Mapping[str, Postings]) -> None:
         with self._lock:
             for term, rows in fetched.items():
-                if (prefix, term) not in self._cache and len(rows[0]) <= MAX_CACHED_POSTINGS:
-                    self._cache[prefix, term] = rows
+                if (table, term) not in self._cache and len(rows[0]) <= MAX_CACHED_POSTINGS:
+                    self._cache[table, term] = rows
                     self._num_cached += len(rows[0]) + 1
             while self._num_cached > MAX_CACHED_POSTINGS:
                 _, (numbers, _) = self._cache.popitem(last=False)
@@ -494,10 +494,10 @@ def _idf(num: int, df: int) -> float:
     return math.log10((num - df + 0.5) / (df + 0.5) + 1)
 
 
-def _vector_id(chunk_id: str) -> int:
+def _digest(name: str) -> int:
     from corpus_assets.vectors import vector_id
 
-    return vector_id(chunk_id)
+    return vector_id(name)
 
 
 def _chunk(row: tuple[Any, ...]) -> Chunk:

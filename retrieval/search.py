@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from corpus_assets.errors import BadInputError
 from corpus_assets.folding import fold_for_search
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from corpus_assets.embedding.protocol import Embedder
 
 NAMED_PAPER_SHARE = 0.6  # a question whose weight lies this much in a paper's metadata asks for that paper
+_WORKS: WeakKeyDictionary[Corpus, dict[str, str]] = WeakKeyDictionary()
 SAME_PASSAGE = 0.9  # Jaccard overlap of word triples from which two passages of one work count as one
 _SHINGLE = 3
 
@@ -192,19 +195,7 @@ def _select(corpus: Corpus, ranking: Sequence[Fused], k: int, max_per_paper: int
         if len(kept) == k:
             break
         paper = paper_of(item.id)
-        twin = next(
-            (
-                other.id
-                for other in kept
-                if works
-                and item.id in texts
-                and other.id in texts
-                and paper_of(other.id) != paper
-                and works[paper_of(other.id)] == works[paper]
-                and _overlap(texts[item.id], texts[other.id]) >= SAME_PASSAGE
-            ),
-            None,
-        )
+        twin = _twin(item, kept, works, texts) if paper in works else None
         if twin is not None:
             same_as.setdefault(twin, []).append(item.id)
             num_collapsed += 1
@@ -216,19 +207,43 @@ def _select(corpus: Corpus, ranking: Sequence[Fused], k: int, max_per_paper: int
     return _Selection(kept, same_as, num_collapsed, num_capped)
 
 
+def _twin(
+    item: Fused, kept: Sequence[Fused], works: Mapping[str, str], texts: Mapping[str, frozenset[tuple[str, ...]]]
+) -> str | None:
+    """Return a passage already kept that is the same one in another version of the work."""
+    paper = paper_of(item.id)
+    for other in kept:
+        other_paper = paper_of(other.id)
+        is_version = other_paper != paper and works.get(other_paper) == works[paper]
+        if is_version and _overlap(texts[item.id], texts[other.id]) >= SAME_PASSAGE:
+            return other.id
+    return None
+
+
 def _shared_works(corpus: Corpus, ranking: Sequence[Fused]) -> dict[str, str]:
-    """Return paper id -> work, for papers in the ranking that share a work (a version link or a title)."""
+    """Return paper id -> work, for papers in the ranking that share a work with another one there."""
+    all_works = _WORKS.get(corpus)
+    if all_works is None:
+        all_works = _WORKS[corpus] = _find_works(corpus)
+    works = {
+        paper_id: all_works[paper_id]
+        for paper_id in dict.fromkeys(paper_of(item.id) for item in ranking)
+        if paper_id in all_works
+    }
+    counts = Counter(works.values())
+    return {paper_id: work for paper_id, work in works.items() if counts[work] > 1}
+
+
+def _find_works(corpus: Corpus) -> dict[str, str]:
+    """Return paper id -> work for all papers that share a title or are linked as versions."""
     works: dict[str, str] = {}
-    for paper_id in dict.fromkeys(paper_of(item.id) for item in ranking):
-        record = corpus.papers.get(paper_id)
-        if record is not None:
-            title = fold_for_search(record.metadata.title)
-            works[paper_id] = record.version_of or title or paper_id
-            if record.version_of and record.version_of in works:
-                works[paper_id] = works[record.version_of]
-    counts: dict[str, int] = {}
-    for work in works.values():
-        counts[work] = counts.get(work, 0) + 1
+    for paper_id, record in corpus.papers.items():
+        title = " ".join(record.metadata.title.casefold().split())
+        works[paper_id] = title or record.version_of or paper_id
+    for paper_id, record in corpus.papers.items():
+        if record.version_of in works:
+            works[paper_id] = works[record.version_of]
+    counts = Counter(works.values())
     return {paper_id: work for paper_id, work in works.items() if counts[work] > 1}
 
 
