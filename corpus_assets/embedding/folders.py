@@ -11,7 +11,7 @@ from corpus_assets.embedding.checksums import Checksums, digest_of
 from corpus_assets.errors import ModelMissingError
 
 Pooling = Literal["mean", "cls"]
-Precision = Literal["fp32", "int8", "bf16"]
+Precision = Literal["fp32", "int8"]
 
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 _SHAPING_SUFFIXES = frozenset({".json", ".safetensors", ".bin", ".txt", ".model", ".spm", ".py"})

@@ -70,6 +70,14 @@ class TestDefaultModel:
         parts = np.concatenate([embedder.embed_documents(TEXTS[:5]), embedder.embed_documents(TEXTS[5:])])
         assert np.abs(parts - whole).max() < 1e-5
 
+    def test_int8_is_near_under_a_name_and_fingerprint_of_its_own(self, embedder: Embedder, cache_dir: Path) -> None:
+        small = load_embedder("default@int8", cache_dir)
+        assert small.name == "default@int8"
+        assert small.fingerprint != embedder.fingerprint
+        vectors = small.embed_documents(TEXTS)
+        assert (vectors * embedder.embed_documents(TEXTS)).sum(axis=1).min() > 0.97
+        assert np.abs(vectors[3] - small.embed_documents(TEXTS[3:4])[0]).max() < 1e-5
+
     def test_the_256th_token_is_read_and_the_257th_is_not(self, embedder: Embedder) -> None:
         base = "word " * 253
         inside, outside = base + "cold", base + "word cold"

@@ -119,7 +119,7 @@ def test_empty_and_contradictory_requests_are_bad_input(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="empty"):
         load_embedder(" ", tmp_path)
     with pytest.raises(BadInputError, match="one precision"):
-        load_embedder("hash", tmp_path, precision="int8")
+        load_embedder("hash@int8", tmp_path)
 
 
 def test_the_hash_embedder_needs_nothing(tmp_path: Path) -> None:
