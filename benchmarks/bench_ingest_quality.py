@@ -1,7 +1,7 @@
 """How much of what papers say the reader keeps, and in order: against JATS, parsed and scanned references.
 
-``python -m benchmarks.bench_ingest_quality DATA [--part papers|scanned|speed] [--json FILE]``; DATA holds ``pdf/papers``,
-``pdf/papers_groundtruth`` and ``pdf/scanned``. Prints tables; exits 1 when a figure is below its floor.
+``python -m benchmarks.bench_ingest_quality DATA [--part papers|scanned|speed] [--json FILE]``; DATA holds
+``pdf/papers``, ``pdf/papers_groundtruth`` and ``pdf/scanned``. Prints tables; exits 1 when a figure is below its floor.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from corpus_assets.model import ParsedPaper
+from corpus_assets.pdf.mupdf import load_pymupdf
 from corpus_assets.pdf.reader import read_paper
 from corpus_assets.settings import ParseSettings
 
@@ -100,7 +102,7 @@ def score_truth(file: str, truth: Truth, parsed: ParsedPaper) -> TruthScore:
     num_pairs = num_kept = num_both = 0
     for paragraph in truth.paragraphs:
         places = [_find(sentence, squeezed) for sentence in sentences_of(paragraph)]
-        for (start, end), (next_start, _) in zip(places, places[1:], strict=False):
+        for (start, end), (next_start, _) in pairwise(places):
             num_pairs += 1
             if start >= 0 and next_start >= 0:
                 num_both += 1
@@ -223,8 +225,8 @@ def edit_distance(left: str, right: str) -> int:
 
 
 def measure_speed(data: Path) -> dict[str, float]:
-    """Return pages a second of the reader (OCR off) and of a bare ``page.get_text()`` loop, the files warm, best of two."""
-    import pymupdf
+    """Return pages a second of the reader (OCR off) and of a bare ``page.get_text()`` loop, files warm, best of two."""
+    pymupdf = load_pymupdf()
 
     paths = sorted((data / "pdf/papers").glob("*.pdf"))
     settings = ParseSettings(ocr="off")

@@ -45,6 +45,7 @@ _BOUND = frozenset(_BOUND_TEXT.split())
 
 _HYPHENS = "-‐"
 _WORD = re.compile(r"[^\W\d_]+(?:[-‐][^\W\d_]+)*")
+_BROKEN_WORD = re.compile(r"\S+[-‐]\n\S+")
 _LAST_WORD = re.compile(r"([^\W_]+)[-‐]$")
 _FIRST_WORD = re.compile(r"^([^\W\d_]+)")
 _LAST_TOKEN = re.compile(r"\S+$")
@@ -57,17 +58,13 @@ class Joiner:
     """Joins lines of one document; knows the words the document itself writes, whole and with hyphens."""
 
     def __init__(self, lines: Iterable[str]) -> None:
-        self._words: Counter[str] = Counter()
-        self._hyphenated: Counter[str] = Counter()
-        for line in lines:
-            for word in _WORD.findall(line):
-                lowered = word.lower().replace("‐", "-")
-                if "-" in lowered:
-                    self._hyphenated[lowered] += 1
-                    for part in lowered.split("-"):
-                        self._words[part] += 1
-                elif not line.endswith(word + "-"):
-                    self._words[lowered] += 1
+        text = _BROKEN_WORD.sub(" ", "\n".join(lines)).lower().replace("‐", "-")
+        counts = Counter(_WORD.findall(text))
+        self._hyphenated = Counter({word: count for word, count in counts.items() if "-" in word})
+        self._words = Counter({word: count for word, count in counts.items() if "-" not in word})
+        for word, count in self._hyphenated.items():
+            for part in word.split("-"):
+                self._words[part] += count
 
     def join(self, before: str, after: str) -> tuple[str, str]:
         """Return ``before`` without what the line break added to it, and what stands between it and ``after``."""
@@ -119,6 +116,8 @@ class Joiner:
         if following is None:
             return before, ""
         left, right = match[1], following[1]
+        if match.start() and before[match.start() - 1] in _HYPHENS and is_word(left) and is_word(right):
+            return before, ""  # state-of-the-|art
         return (before[:-1], "") if self._is_broken_word(left, right) else (before, "")
 
     def _is_broken_word(self, left: str, right: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,6 +12,7 @@ from corpus_assets.pdf.normalise import GLYPH_LOSS, clean_text, compose_detached
 
 BOLD_FLAG = 16
 ITALIC_FLAG = 2
+MAX_DOUBLE_SHIFT = 2.1  # points
 SOFT_HYPHEN = "\u00ad"
 RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _BAD_CHARS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ufffd\ue000-\uf8ff\U000f0000-\U0010ffff]")
@@ -98,6 +100,7 @@ class Line:
         else:
             raw, text = self._join_pieces()
         if not text.isascii() or "`" in text:
+            text = unicodedata.normalize("NFC", text)  # a mark may be a piece of its own
             self.is_rtl = RIGHT_TO_LEFT.search(text) is not None
             text, has_detached = compose_detached_accents(text)
             if has_detached:
@@ -222,15 +225,16 @@ def _turn_span(span: Mapping[str, Any], direction: tuple[int, int]) -> tuple[flo
 def merge_pieces(lines: Iterable[Line]) -> list[Line]:
     """Return finished lines: touching pieces of a printed line joined, lines drawn twice kept once, empty ones gone."""
     merged: list[Line] = []
+    last: Line | None = None
     for line in lines:
-        if not any(piece[0].strip() for piece in line.pieces):
-            if merged and merged[-1].pieces and _touches(merged[-1], line):
-                merged[-1].absorb(line)
+        if last is not None and _touches(last, line):
+            last.absorb(line)
             continue
-        if merged and _touches(merged[-1], line):
-            merged[-1].absorb(line)
-        else:
-            merged.append(line)
+        for piece in line.pieces:
+            if not piece[0].isspace() and piece[0]:
+                merged.append(line)
+                last = line
+                break
     for order, line in enumerate(merged):
         line.order = order
         line.finish()
@@ -238,11 +242,13 @@ def merge_pieces(lines: Iterable[Line]) -> list[Line]:
 
 
 def _touches(left: Line, right: Line) -> bool:
-    size = min(left.height, right.height)
-    if size <= 0 or max(left.height, right.height) > 3 * size:
+    if right.y0 >= left.y1 or right.y1 <= left.y0:
         return False
-    overlap = min(left.y1, right.y1) - max(left.y0, right.y0)
-    if overlap <= 0.4 * size:
+    heights = left.y1 - left.y0, right.y1 - right.y0
+    size = min(heights)
+    if size <= 0 or max(heights) > 3 * size:
+        return False
+    if min(left.y1, right.y1) - max(left.y0, right.y0) <= 0.4 * size:
         return False
     if -0.3 * size < right.x0 - left.x1 < 0.55 * size:
         return True
@@ -250,16 +256,20 @@ def _touches(left: Line, right: Line) -> bool:
 
 
 def _drop_doubles(lines: list[Line]) -> list[Line]:
-    """Drop a line drawn again within two points of itself (fake bold, shadows)."""
+    """Drop a line drawn again next to itself (fake bold, shadows)."""
     kept: list[Line] = []
     seen: dict[str, list[Line]] = {}
     for line in lines:
-        twins = seen.setdefault(line.text, [])
-        if any(abs(t.x0 - line.x0) < 2.1 and abs(t.y0 - line.y0) < 2.1 for t in twins):
-            for twin in twins:
-                if abs(twin.x0 - line.x0) < 2.1 and abs(twin.y0 - line.y0) < 2.1:
-                    twin.bold = 1.0
+        twins = seen.get(line.text)
+        if twins is None:
+            seen[line.text] = [line]
+            kept.append(line)
             continue
-        twins.append(line)
-        kept.append(line)
+        near = min(MAX_DOUBLE_SHIFT, 0.3 * line.height)
+        twin = next((t for t in twins if abs(t.x0 - line.x0) < near and abs(t.y0 - line.y0) < near), None)
+        if twin is None:
+            twins.append(line)
+            kept.append(line)
+        else:
+            twin.bold, twin.bold_prefix = 1.0, len(twin.text)
     return kept

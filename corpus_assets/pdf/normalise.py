@@ -48,6 +48,8 @@ _SPACING_ACCENTS = {
     "´": "\u0301", "`": "\u0300", "¨": "\u0308", "ˆ": "\u0302", "˜": "\u0303", "¸": "\u0327", "ˇ": "\u030c",
     "˚": "\u030a", "¯": "\u0304", "˘": "\u0306", "˙": "\u0307", "˝": "\u030b", "˛": "\u0328",
 }  # fmt: skip
+_NO_SPACE_BEFORE = frozenset("`¸˙¯")  # with a space they are quotes, primes and other marks
+_NO_SPACE_AFTER = frozenset("`´¸˙¯")
 _DETACHED_ACCENT = re.compile("(?<=[^\\W\\d_])?( ?)([´¨ˆ˜¸ˇ˚¯˘˙˝˛]|(?<=[a-zA-Z])`)( ?)([A-Za-zı])")
 _HAS_ACCENT = re.compile("[´`¨ˆ˜¸ˇ˚¯˘˙˝˛]")
 
@@ -89,6 +91,8 @@ def compose_detached_accents(text: str) -> tuple[str, bool]:
         before, accent, after, letter = match.groups()
         inside_word = match.start() > 0 and text[match.start() - 1].isalpha()
         if (before and after) or ((before or after) and not inside_word):
+            return match[0]
+        if (before and accent in _NO_SPACE_BEFORE) or (after and accent in _NO_SPACE_AFTER):
             return match[0]
         if before and letter.isupper():
             return match[0]

@@ -18,6 +18,7 @@ SPARSE_CHARS = 250  # a page with less text than this and a page-wide image is l
 SCAN_COVER = 0.6  # share of the page one image covers for the page to be a scan
 GOOD_LIKENESS = 0.86  # an OCR layer whose words look less like words is made anew
 BETTER_BY = 0.02  # likeness by which our OCR must beat the layer it replaces
+OFF_PAGE_REACH = 20_000  # points around the page in which text is looked for
 MAX_CONTENT_BYTES = 3_000_000  # larger content streams are read with the clip to the page, which bounds them
 SCAN_PAGE_COVER = 0.85
 MIN_SCAN_PIXELS = 600
@@ -50,9 +51,10 @@ def _read(draft: PageDraft, page: Any, settings: ParseSettings, ocr: PageReader 
     pymupdf = load_pymupdf()
 
     flags = pymupdf.TEXTFLAGS_DICT & ~pymupdf.TEXT_PRESERVE_IMAGES
-    if len(page.read_contents()) <= MAX_CONTENT_BYTES:
-        flags &= ~pymupdf.TEXT_MEDIABOX_CLIP  # what is off the page is wanted too: it is hidden text
-    text_page = page.get_textpage(flags=flags)
+    box = None
+    if len(page.read_contents()) <= MAX_CONTENT_BYTES:  # what is off the page is wanted too: it is hidden text
+        box = pymupdf.Rect(-OFF_PAGE_REACH, -OFF_PAGE_REACH, OFF_PAGE_REACH, OFF_PAGE_REACH) + page.cropbox
+    text_page = page.get_textpage(clip=box, flags=flags)
     page_dict = text_page.extractDICT()
     page_dict["width"], page_dict["height"] = page.cropbox.width, page.cropbox.height
     draft.hidden, has_ocr_layer = take_hidden_text(page, page_dict)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from corpus_assets.pdf.lexicon import load_lexicon, load_trigrams
 from corpus_assets.pdf.lines import Line
@@ -55,7 +56,7 @@ def measure_likeness(text: str) -> float | None:
 
 def _find_likeness(tokens: Sequence[str]) -> float | None:
     words = [token.lower() for token in tokens if 1 < len(token) <= MAX_WORD_LETTERS]
-    latin = [word for word in words if _LATIN.fullmatch(word)]
+    latin = [word for word in words if word.isascii() or _LATIN.fullmatch(word)]
     if len(latin) < MIN_WORDS or len(latin) < 0.5 * len(words):
         return None
     lexicon = load_lexicon()
@@ -66,18 +67,18 @@ def _find_likeness(tokens: Sequence[str]) -> float | None:
             num_known += 1
         else:
             unknown.append(word)
-    trigrams = load_trigrams()
-    for word in unknown:
-        num_known += _plausibility(word, trigrams)
+    num_known += sum(map(_plausibility, unknown))
     return num_known / len(latin)
 
 
-def _plausibility(word: str, trigrams: frozenset[str]) -> float:
+@lru_cache(maxsize=100_000)
+def _plausibility(word: str) -> float:
     """Return how much of a word is made of letter triples that occur in words."""
     if len(word) < 3:
         return 0.5
     if not word.isascii():
         return 0.8
+    trigrams = load_trigrams()
     marked = f"^{word[:20]}$"
     num = len(marked) - 2
     return (sum(1 for start in range(num) if marked[start : start + 3] in trigrams) / num) ** 2

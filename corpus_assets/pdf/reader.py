@@ -75,11 +75,9 @@ def _read_pdf(
     data: bytes, name: str, settings: ParseSettings, manifest_row: ManifestRow | None, page_reader: PageReader | None
 ) -> ParsedPaper:
     reader, why_no_reader = _choose_reader(settings, page_reader)
-    document = _open(data, name, settings)
+    document, is_encrypted = _open(data, name, settings)
     try:
-        flags: set[str] = set()
-        if document.needs_pass or document.is_encrypted:
-            flags.add("encrypted")
+        flags = {"encrypted"} if is_encrypted else set()
         num_pages, num_expected = _count_pages(document, data, name, settings)
         if document.is_repaired:
             flags.add("repaired")
@@ -133,7 +131,11 @@ def _choose_reader(settings: ParseSettings, given: PageReader | None) -> tuple[P
     return TesseractReader(settings.ocr_language), ""
 
 
-def _open(data: bytes, name: str, settings: ParseSettings) -> Any:
+def _open(data: bytes, name: str, settings: ParseSettings) -> tuple[Any, bool]:
+    """Return the open document and whether a password was needed.
+
+    ``needs_pass`` may be asked only once: it tries the empty password, which locks the document again.
+    """
     pymupdf = load_pymupdf()
 
     try:
@@ -145,13 +147,15 @@ def _open(data: bytes, name: str, settings: ParseSettings) -> Any:
         if reason:
             raise _incomplete(name, reason) from error
         raise ParseError(f"{name} is a damaged PDF: {clean_text(str(error))[:200]}.") from error
-    if document.needs_pass and not _unlock(document, settings):
+    if not document.needs_pass:
+        return document, False
+    if not _unlock(document, settings):
         document.close()
         raise ParseError(
             f"{name} is encrypted and no known password opens it.",
             hint="Put its password on a line of the file RESEARCH_COPILOT_PARSE__PASSWORDS_PATH names.",
         )
-    return document
+    return document, True
 
 
 def _unlock(document: Any, settings: ParseSettings) -> bool:
