@@ -6,6 +6,7 @@ import hashlib
 import re
 import struct
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -81,17 +82,24 @@ def containment(part: Signature, whole: Signature) -> float:
 
 
 def candidate_pairs(signatures: Sequence[Signature]) -> Iterator[tuple[int, int]]:
-    """Yield index pairs ``(i, j)``, ``i < j``, that may share half of their shingles; empty texts never do."""
-    from datasketch import MinHash, MinHashLSH
+    """Yield index pairs ``(i, j)``, ``i < j``, that may share half of their shingles; empty texts never do.
 
-    lsh = MinHashLSH(num_perm=NUM_PERMUTATIONS, params=(LSH_BANDS, LSH_ROWS))
+    Locality-sensitive hashing by bands (Leskovec, Rajaraman, Ullman, Mining of Massive Datasets, 3.4). datasketch's own
+    index does the same, but importing it loads scipy, which an ingest that has nothing new to read does not need.
+    """
+    buckets: dict[tuple[int, bytes], list[int]] = defaultdict(list)
     for index, signature in enumerate(signatures):
         if not signature.num_shingles:
             continue
-        minhash = MinHash(num_perm=NUM_PERMUTATIONS, seed=1, hashfunc=int, scheme=SCHEME, hashvalues=signature.minhash)
-        for other in sorted(lsh.query(minhash)):
+        rows = signature.minhash.tobytes()
+        width = LSH_ROWS * signature.minhash.itemsize
+        found: set[int] = set()
+        for band in range(LSH_BANDS):
+            bucket = buckets[band, rows[band * width : (band + 1) * width]]
+            found.update(bucket)
+            bucket.append(index)
+        for other in sorted(found):
             yield other, index
-        lsh.insert(index, minhash, check_duplication=False)
 
 
 def _reach(signature: Signature) -> int:

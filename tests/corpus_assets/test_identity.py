@@ -99,10 +99,16 @@ class TestDuplicates:
         found = assign_identities([doc(f"{i}.pdf", text) for i, text in enumerate(texts)])
         assert len(served(found)) == len({identity.paper_id for identity in found.values()}) == 5
 
+    def test_a_short_text_inside_another_is_no_evidence(self) -> None:
+        text = prose(1, 60)
+        assert served(assign(doc("a.pdf", text), doc("b.pdf", f"{text} but not in winter"))) == {"a.pdf", "b.pdf"}
+
     def test_a_paper_inside_a_proceedings_volume_stays_a_paper(self) -> None:
         paper = prose(1, 1000)
-        volume = " ".join([prose(2, 3000), paper, prose(3, 3000)])
-        found = assign(doc("paper.pdf", paper, title=TITLE), doc("volume.pdf", volume, title="Proceedings"))
+        volume = " ".join([prose(2, 800), paper, prose(3, 800)])
+        one, other = (read_signature(compute_signature(text)) for text in (paper, volume))
+        assert list(candidate_pairs([one, other])) == [(0, 1)] and containment(one, other) > 0.98
+        found = assign(doc("paper.pdf", paper, title=TITLE), doc("volume.pdf", volume))
         assert served(found) == {"paper.pdf", "volume.pdf"}
 
     def test_printed_dois_that_differ_keep_alike_texts_apart(self) -> None:
@@ -116,7 +122,7 @@ class TestVersions:
         docs = [
             doc(
                 f"v{n}.pdf",
-                f"{prose(1, 800)} {prose(n + 10, 400)}",
+                f"{prose(1, 800)} {prose(n + 10, 700 - 200 * n)}",
                 arxiv_id="2001.00001",
                 arxiv_version=n,
                 title=TITLE,
