@@ -60,6 +60,7 @@ _PARTICLES = frozenset(
     }
 )
 _MARKS = re.compile(r"[¹²³⁴⁵⁶⁷⁸⁹⁰⁺⁻*∗†‡§¶‖⋆☆☯#♯✉⊥◦○•∥⃝]+|(?<=[^\W\d_])[\d](?:\s*,\s*\d+)*|\b\d+\b|\(\d+\)|\[\d+\]")
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _XMP_CREATORS = re.compile(r"<dc:creator\b[^>]*>(.*?)</dc:creator>", re.DOTALL)
 _XMP_ITEM = re.compile(r"<rdf:li\b[^>]*>(.*?)</rdf:li>", re.DOTALL)
 
@@ -92,18 +93,19 @@ def _printed_authors(lines: Sequence[FrontLine], start: int) -> tuple[str, ...]:
             continue
         if names and first and line.font_size and line.font_size < 0.88 * first.font_size:
             break  # affiliations are set smaller
-        if "@" in text:
-            if names and not line.font_size:
-                break
+        if _YEAR.search(text) or ("@" in text and not (names and not line.font_size)):  # a journal, a date, an address
+            unfinished = ""
             continue
+        if "@" in text:
+            break
         parts = _split_names(text)
         if unfinished and parts and not _NO_NAME.search(text):
-            if is_name(unfinished) and (len(parts[0].split()) > 1 or not is_name(f"{unfinished} {parts[0]}")):
-                parts.insert(0, unfinished)
-            else:
-                parts[0] = f"{unfinished} {parts[0]}"
-            if names and names[-1] == _recase(unfinished):
-                names.pop()
+            merged = f"{unfinished} {parts[0]}"
+            goes_on = len(parts[0].split()) == 1 if is_name(unfinished) else True
+            if goes_on and is_name(merged):
+                parts[0] = merged
+                if names and names[-1] == _recase(unfinished):
+                    names.pop()
         unfinished = ""
         found = [part for part in parts if is_name(part)]
         if not names and is_family_first(parts):

@@ -78,6 +78,7 @@ _YEAR_RULES: tuple[tuple[int, re.Pattern[str]], ...] = tuple(
         (76, rf"\b(?:proceedings|conference|workshop|symposium|findings)\b.{{0,120}}?\b{_YEAR}\b"),
         (70, rf"(?:©|\bcopyright\b|\(c\)|c⃝)\s*(?:the\s+)?(?:author\(?s?\)?\s*)?,?\s*{_YEAR}"),
         (66, rf"(?:©|\bcopyright\b|c⃝).{{0,60}}?\b{_YEAR}\b"),
+        (65, rf"^[A-Z][^.;:()]{{2,60}}[,.]\s+{_YEAR}\W*$"),  # J Imag Bot, 2018
         (64, rf"\bet al\.?\s*\({_YEAR}\)"),
         (60, rf"\[[a-z-]+(?:\.[a-z-]+)?\]\s*{_DATE}"),
         (50, rf"\b(?:accepted|revised|available online)\b[^.;]{{0,30}}?{_DATE}"),
@@ -85,6 +86,7 @@ _YEAR_RULES: tuple[tuple[int, re.Pattern[str]], ...] = tuple(
     )
 )
 MIN_RANK_IN_BODY = 88  # in the middle of the page and the body's type, other years are about other works
+NUM_HEAD_LINES = 8  # title, authors and what stands around them
 MAX_LABEL_LINES, MAX_LABEL_POINTS = 4, 40.0  # how far below its label a side column sets a date or a DOI
 
 
@@ -190,7 +192,12 @@ def find_arxiv_id(front: FrontMatter) -> tuple[tuple[str, int | None], str]:
     return ("", None), ""
 
 
-def find_year(front: FrontMatter, arxiv_id: str = "") -> tuple[int | None, str]:
+def year_of_arxiv_id(arxiv_id: str) -> int | None:
+    """Return the year an arXiv id was given in: ids have begun with year and month since April 2007."""
+    return 2000 + int(arxiv_id[:2]) if re.match(r"\d{4}\.", arxiv_id) else None
+
+
+def find_year(front: FrontMatter) -> tuple[int | None, str]:
     """Return the year of publication and its source, from publication details rather than from any year in the text."""
     for match in _XMP_DATE.finditer(front.xmp):
         if year := _plausible(match[1] or match[2] or ""):
@@ -206,8 +213,6 @@ def find_year(front: FrontMatter, arxiv_id: str = "") -> tuple[int | None, str]:
                 best = (rank, -order, year)
     if best:
         return best[2], "first_page" if any(line.font_size for line in front.lines) else "text"
-    if re.match(r"\d{4}\.", arxiv_id):
-        return 2000 + int(arxiv_id[:2]), "arxiv_id"
     year = _plausible(front.pdf_creation.removeprefix("D:")[:4])
     return (year, "pdf_metadata") if year else (None, "")
 
@@ -221,7 +226,12 @@ def _publication_texts(lines: Sequence[FrontLine]) -> Iterator[tuple[str, bool]]
     for index, line in enumerate(page):
         if _REFERENCES.match(line.text):
             return
-        in_body = bool(line.font_size) and abs(line.font_size - body_size) < 0.3 and 0.2 < line.y / (bottom or 1) < 0.9
+        in_body = (
+            index >= NUM_HEAD_LINES
+            and bool(line.font_size)
+            and abs(line.font_size - body_size) < 0.3
+            and 0.2 < line.y / (bottom or 1) < 0.9
+        )
         yield line.text, in_body
         if label := _DATE_LABEL.match(line.text):
             for below in _just_below(page, index):

@@ -19,7 +19,7 @@ MIN_SIZE_OVER_BODY = 1.12
 
 # What stands large on a first page and is no title.
 _NOT_A_TITLE = re.compile(
-    r"^(?:"
+    r"^(?:\d+\.?\s+)?(?:"
     r"(?:(?:original|full|short|systematic|invited|mini|brief|case|data|technical|methodology|short)\W+)*"
     r"(?:research|review|article|articles|paper|papers|report|reports|communication|letter|letters|editorial|commentary"
     r"|note|notes|software|study|open access|perspective|tutorial|poster|protocol)"
@@ -29,6 +29,7 @@ _NOT_A_TITLE = re.compile(
     r"|(?:https?:|www\.|doi\b).*|(?:received|accepted|published|edited by|reviewed by|submitted)\b.*"
     r"|(?:proceedings of|in proceedings|copyright|©|issn|isbn|arxiv:).*"
     r"|(?:january|february|march|april|may|june|july|august|september|october|november|december)\s+\d{4}.*"
+    r"|\d+\s*\|.*|[^\[]{0,60}\b\d+\s*\((?:19|20)\d\d\)[\W\d]*"
     r")\W*$",
     re.IGNORECASE,
 )
@@ -195,7 +196,7 @@ def _extend(block: Block, lines: Sequence[FrontLine]) -> Block:
 
 def _first_line_title(page: Sequence[tuple[int, FrontLine]]) -> Block | None:
     """Return the first line that reads like a title, for pages in one size and text without sizes."""
-    for index, line in page[:5]:
+    for position, (index, line) in enumerate(page[:5]):
         text = line.text.strip()
         heading = re.match(r"#{1,2}\s+(.+?)\s*#*$", text)
         named = re.match(r"title:\s*[\"']?(.+?)[\"']?$", text, re.IGNORECASE)
@@ -210,7 +211,8 @@ def _first_line_title(page: Sequence[tuple[int, FrontLine]]) -> Block | None:
         ):
             continue
         words = text.split()
-        is_sentence = text.endswith((".", ";", ",")) or text[0].islower()
+        follows = page[position + 1][1].text.strip() if position + 1 < len(page) else ""
+        is_sentence = text.endswith((".", ";", ",", "-")) or text[0].islower() or follows[:1].islower()
         if len(words) < 2 or len(words) > MAX_FIRST_LINE_WORDS or is_sentence or "@" in text:
             return None
         return Block(index, index, line.font_size, text, line.is_bold, line.y)

@@ -78,6 +78,17 @@ class TestTitle:
         sentence = FrontMatter(lines=lines("The dose used was 10 mg per day."))
         assert extract_metadata(sentence).title == ""
 
+    @pytest.mark.parametrize(
+        "rows",
+        [
+            ["100 | Annals of Imaginary Catalysis 12 (2021)", "Body text goes on."],
+            ["The trap gave off undecanal and n-", "tridecanal at 4 ppm."],
+            ["We measured the snow line over many", "years and found it rising."],
+        ],
+    )
+    def test_running_headers_and_wrapped_sentences_are_no_title(self, rows: list[str]) -> None:
+        assert extract_metadata(FrontMatter(lines=lines(*rows))).title == ""
+
     def test_text_files_name_their_title_in_markdown_or_in_the_first_line(self) -> None:
         def of(*texts: str) -> PaperMetadata:
             return extract_metadata(
@@ -245,6 +256,14 @@ class TestYear:
     def test_publication_details_decide(self, rows: list[str | tuple[str, float]], year: int) -> None:
         found = extract_metadata(front(*rows, ("Lichen growth on basalt", 18), pdf_creation="D:20230101000000Z"))
         assert (found.year, found.sources["year"]) == (year, "first_page")
+
+    def test_a_journal_line_gives_the_year_and_no_author(self) -> None:
+        """B41: nothing on the page is set larger than the rest."""
+        rows = ["Lichen growth on basalt", "A. Okonkwo", "J Imag Bot, 2018", "Thalli grew 0.4 mm per year."]
+        found = extract_metadata(FrontMatter(lines=lines(*rows)))
+        assert (found.title, found.authors, found.year) == ("Lichen growth on basalt", ("A. Okonkwo",), 2018)
+        cites = ["Stone and crust: a review", "Point 0 follows the earlier study (Okonkwo, 2018)."]
+        assert extract_metadata(FrontMatter(lines=lines(*cites))).year is None
 
     def test_years_of_cited_work_do_not_count(self) -> None:
         rows = [BODY] * 12 + [
