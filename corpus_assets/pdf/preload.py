@@ -6,4 +6,6 @@ os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", OMP_THREAD_LIMI
 
 import pymupdf  # noqa: F401 - after the limits, which libraries read when they are loaded
 
-import corpus_assets.pdf.worker  # noqa: F401
+import corpus_assets.pdf.reader
+import corpus_assets.pdf.worker
+import corpus_assets.text_reader  # noqa: F401
