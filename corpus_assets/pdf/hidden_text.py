@@ -18,8 +18,7 @@ MIN_ALPHA = 64  # of 255
 _DRAWN = 16 | 32  # mupdf's FZ_STEXT_FILLED, FZ_STEXT_STROKED
 # Every alternative below holds one of these; looking for them first is forty times as fast.
 _INSTRUCTION_WORDS = ("instruction", "prompt", "guideline", "context", "rules", "text", "model", "gpt", "claude", "llm",
-                      "assistant", "review", "rating", "evaluation", "weakness", "negative", "are ai", "an ai", "the ai",
-                      "ai ", " ai")  # fmt: skip
+                      "assistant", "review", "rating", "evaluation", "weakness", "negative", "ai ", " ai")  # fmt: skip
 _INSTRUCTION = re.compile(
     r"\b(?:ignore|disregard|forget|override)\b.{0,30}\b(?:previous|prior|above|earlier|all|any|other)\b.{0,30}"
     r"\b(?:instructions?|prompts?|guidelines|context|rules|text)\b"

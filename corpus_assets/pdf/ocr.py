@@ -17,7 +17,8 @@ from corpus_assets.pdf.quality import measure_text
 
 INSTALL_HINT = "needs OCR; install tesseract-ocr"
 PAGE_TIMEOUT_SECONDS = 120.0
-MAX_PIXELS = 40_000_000
+MAX_PIXELS = 25_000_000
+MIN_STATED_DPI = 70  # tesseract guesses below it
 LOW_CONFIDENCE = 0.6  # below it the page may stand on its side: ask tesseract which way is up
 NOISE_CONFIDENCE = 0.25  # lines read with less are specks and pictures, not text
 MIN_ORIENTATION_CONFIDENCE = 1.0
@@ -88,7 +89,7 @@ class TesseractReader:
         return turned if (turned.confidence, len(turned.text)) > (reading.confidence, 0) else reading
 
     def _read(self, png: bytes, dpi: float) -> PageReading:
-        output = self._run(png, "--psm", "3", "--dpi", str(round(dpi)), "-l", self.language, "tsv")
+        output = self._run(png, "--psm", "3", "--dpi", str(max(MIN_STATED_DPI, round(dpi))), "-l", self.language, "tsv")
         return parse_tsv(output, 72.0 / dpi)
 
     def _find_turn(self, png: bytes) -> int:

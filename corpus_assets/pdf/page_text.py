@@ -25,7 +25,6 @@ MIN_SCAN_PIXELS = 600
 MIN_OCR_CONFIDENCE = 0.35
 MIN_OCR_QUALITY = 0.35
 MAX_SIDEWAYS_CHARS = 200  # more sideways text than this is content (a table on its side), not a stamp
-MIN_ZOOM_DPI = 36
 
 
 def read_page(
@@ -224,9 +223,7 @@ def _ocr(page: Any, settings: ParseSettings, ocr: PageReader | None, why_no_ocr:
     if ocr is None:
         return None, why_no_ocr
     area = max(1.0, page.rect.width * page.rect.height)
-    dpi = min(float(settings.ocr_dpi), 72.0 * (MAX_PIXELS / area) ** 0.5)
-    if dpi < MIN_ZOOM_DPI:
-        return None, "the page is too large to be rendered for OCR"
+    dpi = min(float(settings.ocr_dpi), 72.0 * (MAX_PIXELS / area) ** 0.5)  # a poster is read at what fits
     matrix = pymupdf.Matrix(dpi / 72, dpi / 72)
     png = page.get_pixmap(matrix=matrix, colorspace=pymupdf.csGRAY, alpha=False).tobytes("png")
     try:

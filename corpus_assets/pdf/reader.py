@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +88,8 @@ def _read_pdf(
                 reason = f"it has {num_pages} of the {num_expected} pages its page tree names"
             if reason:
                 raise _incomplete(name, reason)
-        drafts = [read_page(document, n, settings, reader, why_no_reader) for n in range(1, num_pages + 1)]
+        with _paused_collector():
+            drafts = [read_page(document, n, settings, reader, why_no_reader) for n in range(1, num_pages + 1)]
         if document.is_repaired and _is_garbage(drafts):
             raise _incomplete(name, "it had to be repaired and its pages are garbage")
         if num_pages < num_expected:
@@ -99,7 +102,8 @@ def _read_pdf(
             )
         _refuse_placeholder(document, drafts, name)
         front_candidates = {draft.number: list(draft.lines) for draft in drafts[:FRONT_PAGES]}
-        assembled = assemble(drafts)
+        with _paused_collector():
+            assembled = assemble(drafts)
         front = _make_front(document, drafts, front_candidates, assembled.text, assembled.pages, name)
     finally:
         document.close()
@@ -114,6 +118,18 @@ def _read_pdf(
         num_pages_expected=num_expected,
         flags=tuple(sorted(flags)),
     )
+
+
+@contextmanager
+def _paused_collector() -> Iterator[None]:
+    """Keep the cycle collector from walking over the many small, acyclic objects of a page (a sixth of the time)."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _choose_reader(settings: ParseSettings, given: PageReader | None) -> tuple[PageReader | None, str]:
