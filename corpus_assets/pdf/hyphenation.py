@@ -45,7 +45,7 @@ _BOUND = frozenset(_BOUND_TEXT.split())
 
 _HYPHENS = "-‐"
 _WORD = re.compile(r"[^\W\d_]+(?:[-‐][^\W\d_]+)*")
-_BROKEN_WORD = re.compile(r"\S+[-‐]\n\S+")
+_BROKEN_WORD = re.compile(r"\S{1,40}[-‐]\n\S{1,40}")  # bounded: a sequence of 30,000 letters is one word
 _LAST_WORD = re.compile(r"([^\W_]+)[-‐]$")
 _FIRST_WORD = re.compile(r"^([^\W\d_]+)")
 _LAST_TOKEN = re.compile(r"\S+$")

@@ -50,7 +50,7 @@ def test_any_page_reader_can_be_plugged_in(tmp_path):
     assert paper.pages[0].state is PageState.VISION
     assert paper.pages[0].confidence == 0.9
     assert paper.text == (
-        "The wall was damp and the moss on it was green, as we found in the valley when the rain had gone."
+        "The wall was damp and the moss on it green, as we found in the valley when the rain had gone."
     )
     assert fake.asked == [200.0]
 
