@@ -218,7 +218,7 @@ def published_corpus(
         release_home(copilot.settings().home)
 
 
-corpus_assets = [
+corpus_assets: list[dg.AssetsDefinition | dg.AssetSpec] = [
     papers_folder,
     raw_text,
     chunks,
