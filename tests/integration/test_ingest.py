@@ -31,7 +31,9 @@ TOPICS = {
 def write_paper(folder: Path, name: str, body: str | None = None, title: str | None = None) -> Path:
     path = folder / f"{name}.md"
     text = TOPICS[name] if body is None else body
-    path.write_text(f"# {title or f'A study of {name}'}\n\n## Results\n\n{text}\n\n## References\n\n1. Wells A. 2001.\n")
+    path.write_text(
+        f"# {title or f'A study of {name}'}\n\n## Results\n\n{text}\n\n## References\n\n1. Wells A. 2001.\n"
+    )
     return path
 
 
