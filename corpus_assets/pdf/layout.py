@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from statistics import median
 
 from corpus_assets.pdf.lexicon import is_word
 from corpus_assets.pdf.lines import Line
 
 MIN_GUTTER = 5.0  # points of white between two columns
 MIN_COLUMN_LINES = 4
+MIN_LINE_CHARS = 14
 _MAX_DEPTH = 4
 
 
@@ -104,12 +104,15 @@ def _count_beside(lines: list[Line], others: list[Line]) -> int:
 
 def _looks_like_text(lines: list[Line]) -> bool:
     """Return whether a column holds running text (or entries of a list), not a table's cells."""
-    lengths = [len(line.text) for line in lines]
     widths = sorted(line.x1 - line.x0 for line in lines)
     full = widths[int(0.9 * (len(widths) - 1))]
-    num_wide = sum(1 for width in widths if width > 0.6 * full)
-    num_wordy = sum(1 for line in lines if line.text.count(" ") >= 2)
-    return median(lengths) >= 14 and num_wide >= 0.4 * len(lines) and num_wordy >= 0.4 * len(lines)
+    running = [
+        len(line.text)
+        for line in lines
+        if line.x1 - line.x0 > 0.6 * full and line.text.count(" ") >= 2 and len(line.text) >= MIN_LINE_CHARS
+    ]
+    # By characters: the many short labels of a figure do not outweigh the text below it.
+    return len(running) >= MIN_COLUMN_LINES and sum(running) >= 0.5 * sum(len(line.text) for line in lines)
 
 
 def _find_spanning(lines: list[Line], middle: float) -> set[int]:

@@ -143,3 +143,13 @@ def test_paragraphs_begin_at_gaps_and_indents(tmp_path):
     pdf.write("An indented line begins here and runs on to the edge of it,", x=90, y=189)
     pdf.write("and goes on below at the left edge of the column as usual.", y=202)
     assert len(read(tmp_path, pdf).text.split("\n\n")) == 3
+
+
+def test_labels_of_a_figure_do_not_hide_the_columns_below_it(tmp_path):
+    pdf = Pdf().add_page()
+    for n in range(24):
+        x, y = 35 * (n % 6), 80 + 12 * (n // 6)
+        pdf.write("NH", x=330 + x, y=y, size=7).write("OH", x=70 + x, y=y, size=7)
+    for n, (left, right) in enumerate(zip(column("left"), column("right"), strict=True)):
+        pdf.write(left, x=60, y=160 + 13 * n).write(right, x=320, y=160 + 13 * n)
+    assert_in_order(read(tmp_path, pdf).text, "left line 0", "left line 11", "right line 0", "right line 11")

@@ -44,7 +44,7 @@ def make_scan(lines: tuple[str, ...] = FILLER) -> Pdf:
 
 def test_any_page_reader_can_be_plugged_in(tmp_path):
     fake = FakeReader(
-        "The wall was damp and the moss on it was green, as we found", "in the valley when the rain had gone."
+        "The wall was damp and the moss on it green, as we found", "in the valley when the rain had gone."
     )
     paper = read(tmp_path, make_scan().to_bytes(), fake, ocr="vision")
     assert paper.pages[0].state is PageState.VISION
