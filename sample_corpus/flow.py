@@ -23,7 +23,7 @@ from sample_corpus.typesetting import (
 )
 
 A4 = (595.0, 842.0)
-JOURNAL = (522.0, 738.0)  # 184 by 260 mm, a usual trim
+JOURNAL = (482.0, 680.0)  # 170 by 240 mm, a usual trim
 MAX_STRETCH = 4.2  # a line whose spaces would grow beyond this is left ragged
 BLACK, GREY, RED, BLUE = (0.0, 0.0, 0.0), (0.4, 0.4, 0.4), (0.6, 0.1, 0.1), (0.1, 0.2, 0.5)
 CELL_PAD = 3.0
@@ -85,11 +85,11 @@ class Style:
     face: str = "serif"
     size: float = 10.6
     leading: float = 14.2
-    margin: float = 48.0
+    margin: float = 40.0
     top: float = 62.0
     bottom_margin: float = 62.0
     num_columns: int = 2
-    gutter: float = 20.0
+    gutter: float = 18.0
     title_size: float = 17.0
     title_centred: bool = False
     heading_face: str = "sans"
@@ -104,7 +104,7 @@ class Style:
 STYLES = {
     "two_column": Style(),
     "two_column_sans": Style(face="sans", size=10.0, leading=14.2, heading_face="sans", title_size=16.0),
-    "two_column_classic": Style(heading_face="serif", title_centred=True, title_size=15.0, margin=52.0),
+    "two_column_classic": Style(heading_face="serif", title_centred=True, title_size=15.0, margin=44.0),
     "one_column": Style(
         num_columns=1, page=A4, size=11.6, leading=17.4, margin=92.0, heading_face="serif", indent=16.0
     ),
@@ -118,7 +118,10 @@ STYLES = {
         heading_face="serif",
         indent=14.0,
     ),
-    "supplement": Style(face="sans", num_columns=1, size=9.6, leading=13.0, margin=70.0, indent=0.0, paragraph_gap=6.0),
+    "one_column_small": Style(num_columns=1, size=10.8, leading=16.0, margin=62.0, heading_face="serif", indent=14.0),
+    "supplement": Style(
+        face="sans", num_columns=1, size=10.0, leading=15.0, margin=48.0, indent=0.0, paragraph_gap=6.0
+    ),
 }
 
 

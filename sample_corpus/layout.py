@@ -18,6 +18,8 @@ from sample_corpus.flow import (
 from sample_corpus.source import SYNTHETIC_NOTICE, Block, PaperSource
 from sample_corpus.typesetting import Line, break_lines, measure_word, split_words
 
+MIN_BALANCED_LINES = 14  # less than this stays in the first column
+
 
 def compose_paper(source: PaperSource) -> list[list[Op]]:
     """Return each page's drawing operations; the columns of the last page are balanced."""
@@ -26,7 +28,7 @@ def compose_paper(source: PaperSource) -> list[list[Op]]:
     last = len(flow.pages) - 1
     if style.num_columns > 1 and last > 0:
         # The shortest columns that still hold the text; what fits in some height fits in every greater one.
-        few, enough = 4, int((style.bottom - style.top) / style.leading)
+        few, enough = MIN_BALANCED_LINES, int((style.bottom - style.top) / style.leading)
         while few < enough:
             middle = (few + enough) // 2
             trial = _compose(source, style, last, style.top + middle * style.leading)
