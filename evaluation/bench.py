@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from corpus_assets.errors import BadInputError
-from corpus_assets.settings import RetrievalSettings, Settings
+from corpus_assets.model import Chunk, ClusterMap, PaperRecord
+from corpus_assets.settings import IndexSettings, RetrievalSettings, Settings, fingerprint
 from evaluation.cases import DIFFICULTIES, QUERY_TYPES, Fixture, load_fixture
 from evaluation.labels import BoundFixture, bind_fixture
 from evaluation.metrics import DEFAULT_METRICS
@@ -76,8 +77,23 @@ def measure_fixture(
     bound = bind_fixture(fixture, generation)
     if not bound.cases:
         return FixtureBench(bound, None)
-    searches = {mode: make_search(generation, mode, settings=settings.retrieval, embedder=embedder) for mode in modes}
-    benchmark = measure_modes(
+    return FixtureBench(
+        bound, measure_bound(bound, generation, settings=settings, embedder=embedder, modes=modes, metrics=metrics)
+    )
+
+
+def measure_bound(
+    bound: BoundFixture,
+    corpus: Any,
+    *,
+    settings: Settings,
+    embedder: Embedder,
+    modes: Sequence[str] = PLAIN_MODES,
+    metrics: Sequence[str] = DEFAULT_METRICS,
+) -> Benchmark:
+    """Run bound cases through the modes on a corpus (a generation, or one with another model's vectors)."""
+    searches = {mode: make_search(corpus, mode, settings=settings.retrieval, embedder=embedder) for mode in modes}
+    return measure_modes(
         {item.case.case_id: item.case.query for item in bound.cases},
         {item.case.case_id: item.grades for item in bound.cases},
         searches,
@@ -85,7 +101,6 @@ def measure_fixture(
         twins={item.case.case_id: item.twins for item in bound.cases},
         metrics=metrics,
     )
-    return FixtureBench(bound, benchmark)
 
 
 def describe_binding(bound: BoundFixture, generation: Generation) -> dict[str, Any]:
@@ -130,7 +145,7 @@ def open_embedder(generation: Generation, settings: Settings) -> Embedder:
 
 
 def make_search(
-    generation: Generation, mode: str, *, settings: RetrievalSettings, embedder: Embedder, k: int = DEPTH
+    generation: Any, mode: str, *, settings: RetrievalSettings, embedder: Embedder, k: int = DEPTH
 ) -> SearchFunction:
     """Return query -> chunk ids, best first, in a mode; ``hybrid_rerank`` reorders the head of hybrid."""
     from retrieval.search import search
@@ -148,7 +163,7 @@ def make_search(
 
 
 def _make_reranked_search(
-    generation: Generation, *, settings: RetrievalSettings, embedder: Embedder, k: int
+    generation: Any, *, settings: RetrievalSettings, embedder: Embedder, k: int
 ) -> Callable[[str], list[str]]:
     from retrieval.passages import Candidate, SentenceReader
     from retrieval.plan import Plan, SubQuery
@@ -212,3 +227,141 @@ def compare_tiers(reports: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         },
         "rows": rows,
     }
+
+
+def bench_beir(
+    folder: Path,
+    *,
+    qrels: str,
+    settings: Settings,
+    embedder: str = "default",
+    modes: Sequence[str] = PLAIN_MODES,
+    work_dir: Path | None = None,
+) -> dict[str, Any]:
+    """Return the bench report of a judged collection in BEIR's layout, on the project's own indexes and search.
+
+    Indexes are kept under ``work_dir`` (default: ``bench`` in the home) and used again when nothing changed.
+    """
+    from corpus_assets.embedding.registry import load_embedder
+    from evaluation.beir import BeirCorpus, build_beir_segment, load_beir, make_beir_search
+
+    data = load_beir(folder, qrels)
+    model = load_embedder(embedder, settings.home / "models", threads=settings.run.threads or 1)
+    target = work_dir or settings.home / "bench"
+    corpus = BeirCorpus(build_beir_segment(data.documents, target, model, settings.index))
+    searches: dict[str, SearchFunction] = {}
+    for mode in modes:
+        if mode == RERANKED:
+            reranked = _make_reranked_search(corpus, settings=settings.retrieval, embedder=model, k=DEPTH)
+            searches[mode] = _by_document(reranked, corpus.doc_id)
+        elif mode in PLAIN_MODES:
+            searches[mode] = make_beir_search(corpus, mode, embedder=model, settings=settings.retrieval, k=DEPTH)  # type: ignore[arg-type]
+        else:
+            raise BadInputError(f"Unknown retrieval mode {mode!r}.", hint=f"Use one of {', '.join(ALL_MODES)}.")
+    benchmark = measure_modes(data.queries, data.qrels, searches)
+    return summarize(
+        benchmark,
+        num_docs=len(data.documents),
+        embedder=model.name,
+        gates=settings.gates,
+        details={
+            "dataset": f"{folder.name}/{qrels}",
+            "golden_hash": fingerprint(
+                {"queries": dict(data.queries), "qrels": {k: dict(v) for k, v in data.qrels.items()}}
+            ),
+            "generation": corpus.id,
+            "embedder_fingerprint": model.fingerprint,
+        },
+    )
+
+
+def _by_document(search: Callable[[str], list[str]], doc_id: Callable[[str], str]) -> SearchFunction:
+    def run(query: str) -> list[str]:
+        return [doc_id(chunk_id) for chunk_id in search(query)]
+
+    return run
+
+
+@dataclass(frozen=True)
+class ReembeddedCorpus:
+    """A generation's own passages and full-text index, with the vectors of another model."""
+
+    generation: Generation
+    segments: Sequence[Any]
+
+    @property
+    def papers(self) -> Mapping[str, PaperRecord]:
+        return self.generation.papers
+
+    @property
+    def clusters(self) -> ClusterMap:
+        return self.generation.clusters
+
+    @property
+    def num_chunks(self) -> int:
+        return self.generation.num_chunks
+
+    def chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
+        return self.generation.chunks(chunk_ids)
+
+    def text(self, paper_id: str) -> str:
+        return self.generation.text(paper_id)
+
+
+def reembed(generation: Generation, embedder: Embedder, folder: Path) -> ReembeddedCorpus:
+    """Embed a generation's passages with another model into ``folder``; same passages, so same cases."""
+    import numpy as np
+
+    from corpus_assets.chunking import embed_text
+    from corpus_assets.vectors import build_vectors, open_vectors, vector_id
+    from retrieval.corpus import OpenSegment
+
+    include_title = bool(generation.manifest.settings["embedding"]["include_title"])
+    index = IndexSettings.model_validate(generation.manifest.settings["index"])
+    titles = {paper_id: record.metadata.title for paper_id, record in generation.papers.items()}
+    segments: list[OpenSegment] = []
+    for segment in generation.segments:
+        chunks = [chunk for chunk in segment.fts.all_chunks() if chunk.is_retrievable]
+        texts = [embed_text(titles.get(chunk.paper_id, ""), chunk.text, include_title) for chunk in chunks]
+        ids = np.array([vector_id(chunk.chunk_id) for chunk in chunks], dtype=np.int64)
+        path = folder / f"{segment.name}.faiss"
+        build_vectors(embedder.embed_documents(texts), ids, path, index)
+        segments.append(OpenSegment(segment.fts, open_vectors(path)))
+    return ReembeddedCorpus(generation, segments)
+
+
+def bench_tiers(
+    fixture: Fixture | Path,
+    generation: Generation,
+    *,
+    settings: Settings,
+    embedders: Sequence[str] = ("hash", "default"),
+    modes: Sequence[str] = PLAIN_MODES,
+) -> dict[str, dict[str, Any]]:
+    """Return embedder name -> bench report on the same passages and cases: the offline tier beside the live one.
+
+    Give the result to ``compare_tiers``. Raises as ``bench_fixture`` does.
+    """
+    import tempfile
+
+    from corpus_assets.embedding.registry import load_embedder
+
+    loaded = load_fixture(fixture) if isinstance(fixture, Path) else fixture
+    bound = bind_fixture(loaded, generation).require_complete()
+    if not bound.cases:
+        raise BadInputError(f"None of the golden set's cases is about a paper of generation {generation.id}.")
+    reports: dict[str, dict[str, Any]] = {}
+    for name in embedders:
+        embedder = load_embedder(name, settings.home / "models", threads=settings.run.threads or 1)
+        with tempfile.TemporaryDirectory(prefix="research-copilot-") as folder:
+            is_own = embedder.fingerprint == generation.manifest.embedder.fingerprint
+            corpus = generation if is_own else reembed(generation, embedder, Path(folder))
+            benchmark = measure_bound(bound, corpus, settings=settings, embedder=embedder, modes=modes)
+        reports[name] = summarize(
+            benchmark,
+            num_docs=generation.num_chunks,
+            embedder=embedder.name,
+            gates=settings.gates,
+            details={**describe_binding(bound, generation), "embedder_fingerprint": embedder.fingerprint},
+        )
+    return reports
