@@ -2,10 +2,12 @@
 
 import os
 
-os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", OMP_THREAD_LIMIT="1")  # the last is tesseract's
-
-import pymupdf  # noqa: F401 - after the limits, which libraries read when they are loaded
+# Before the libraries that read them when they are loaded; the last one is tesseract's.
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", OMP_THREAD_LIMIT="1")
 
 import corpus_assets.pdf.reader
 import corpus_assets.pdf.worker
 import corpus_assets.text_reader  # noqa: F401
+from corpus_assets.pdf.mupdf import load_pymupdf
+
+load_pymupdf()  # without its models: they start threads, and a process with threads had better not be forked

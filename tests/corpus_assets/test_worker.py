@@ -202,6 +202,12 @@ class TestLifetime:
             ingest.wait(10)
         assert wait_until_gone(pids) == set()
 
+    def test_the_fork_server_has_one_thread(self, tmp_path: Path) -> None:
+        """A process with threads must not be forked: the child may wait for a lock that nobody holds."""
+        parse(tmp_path, ["ok-1.pdf"])
+        servers = [child for child in psutil.Process().children() if "forkserver" in " ".join(child.cmdline())]
+        assert [server.num_threads() for server in servers] == [1]
+
 
 class TestHalfCopied:
     def test_a_cut_file_is_incomplete_and_the_whole_one_is_read(self, tmp_path: Path) -> None:
