@@ -53,3 +53,11 @@ corpus_job = dg.define_asset_job(
     executor_def=dg.in_process_executor,
     description="Reads what changed in the papers folder, builds a generation, judges it, and publishes it.",
 )
+
+gates_job = dg.define_asset_job(
+    "gates",
+    selection=dg.AssetSelection.checks_for_assets("summary_cards"),
+    tags={WRITES_TAG: "corpus"},
+    executor_def=dg.in_process_executor,
+    description="Judges the latest candidate by every gate, and publishes nothing.",
+)

@@ -91,5 +91,6 @@ class GateSuiteResource(dg.ConfigurableResource["GateSuiteResource"]):
     def gates(self) -> Sequence[Gate]:
         """Return the gates, in the order they are run."""
         from corpus_assets.corpus_gates import corpus_gates
+        from evaluation.gates import evaluation_gates
 
-        return corpus_gates()
+        return [*corpus_gates(), *evaluation_gates()]

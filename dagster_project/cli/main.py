@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 import traceback
@@ -11,9 +12,9 @@ from typing import Annotated
 import typer
 
 from corpus_assets.errors import CopilotError
-from dagster_project.cli import corpus, doctor, papers, questions
+from dagster_project.cli import corpus, doctor, evaluation, papers, questions
 from dagster_project.cli.invocation import AsJson, Debug, Home, Invocation
-from dagster_project.cli.terminal import make_safe_line, print_json, print_note, print_text
+from dagster_project.cli.terminal import OutputError, make_safe_line, print_json, print_note, print_text
 
 app = typer.Typer(
     name="research-copilot",
@@ -43,23 +44,26 @@ def set_common_options(
     common.home, common.as_json, common.is_debug = home, as_json, debug
 
 
-for group in (corpus, questions, papers, doctor):
+for group in (corpus, questions, papers, evaluation, doctor):
     group.add_to(app)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the program and return its exit code: 0 done, 1 a gate or check failed, 2 bad input, 3 nothing published."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+    _prepare_streams()
     common = Invocation()
     try:
         code = _run(sys.argv[1:] if arguments is None else arguments, common)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader of the pipe has what it wanted (`| head`). Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        _silence(1)
+        _silence(2)
+        return 128 + signal.SIGPIPE
+    except OutputError as error:
+        _silence(1)  # what is still buffered would fail once more at exit
+        print_note(f"Error: {error}")
+        return error.exit_code
     return code
 
 
@@ -74,17 +78,38 @@ def _run(arguments: list[str], common: Invocation) -> int:
         else:
             print_note(f"Error: {error.format_message()}")
         return 2
+    except OutputError:
+        raise
     except CopilotError as error:
         return _report(error, common)
+    except SystemExit:  # typer's own way out of a broken pipe
+        raise BrokenPipeError from None
     except (KeyboardInterrupt, typer.Abort):
         code = 130
-    except BrokenPipeError:
-        raise
     except Exception as error:
         return _report_unexpected(error, common)
     if code == 130:
         print_note("Interrupted. What was published before still answers.")
     return code if isinstance(code, int) else 0
+
+
+def _prepare_streams() -> None:
+    """Make sure that there are streams, and that they take any text a paper may hold."""
+    for name, descriptor in (("stdout", 1), ("stderr", 2)):
+        if getattr(sys, name) is None:  # closed by the caller (`>&-`)
+            _silence(descriptor)
+            setattr(sys, name, os.fdopen(descriptor, "w"))
+        stream = getattr(sys, name)
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _silence(descriptor: int) -> None:
+    """Point a descriptor nowhere."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    if null != descriptor:
+        os.dup2(null, descriptor)
+        os.close(null)
 
 
 def _report(error: CopilotError, common: Invocation) -> int:

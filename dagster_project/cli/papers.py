@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,7 +11,7 @@ import typer
 
 from corpus_assets.errors import BadInputError
 from dagster_project.cli.invocation import Invocation, command
-from dagster_project.cli.terminal import make_safe, print_json, print_table, print_text
+from dagster_project.cli.terminal import make_safe, print_json, print_table, print_text, write_out
 
 if TYPE_CHECKING:
     from corpus_assets.model import PaperRecord
@@ -121,7 +120,7 @@ def export_papers(
         states = " ".join(f"{state}={count}" for state, count in row["pages_by_state"].items())
         cells = {**{name: row[name] for name in _COLUMNS}, "pages_by_state": states}
         writer.writerow({name: _csv_cell(cell) for name, cell in cells.items()})
-    sys.stdout.write(make_safe(text.getvalue()))
+    write_out(make_safe(text.getvalue()))
 
 
 _COLUMNS = (

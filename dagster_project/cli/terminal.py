@@ -14,6 +14,15 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, TextIO
 
+from corpus_assets.errors import CopilotError
+
+
+class OutputError(CopilotError):
+    """Standard output cannot be written: a full disk, for one."""
+
+    exit_code = 1
+
+
 # Control codes of C0 and C1 (tab and newline aside), and the marks that reorder what is shown: text from a paper or a
 # file name could use them to rewrite the reader's terminal.
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -63,14 +72,25 @@ def to_plain_data(value: Any) -> Any:
     return value
 
 
+def write_out(text: str) -> None:
+    """Write to stdout. Raises ``OutputError`` when it cannot be written, ``BrokenPipeError`` when nobody reads it."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"Standard output cannot be written: {error.strerror}.") from error
+
+
 def print_json(document: Any) -> None:
     """Write one JSON document to stdout, in ASCII, so that no control code of a paper gets through."""
-    sys.stdout.write(json.dumps(to_plain_data(document), indent=2, ensure_ascii=True, allow_nan=False) + "\n")
+    write_out(json.dumps(to_plain_data(document), indent=2, ensure_ascii=True, allow_nan=False) + "\n")
 
 
 def print_text(text: str = "") -> None:
     """Write a paragraph of safe text to stdout."""
-    sys.stdout.write(make_safe(text) + "\n")
+    write_out(make_safe(text) + "\n")
 
 
 def print_note(text: str) -> None:
@@ -83,7 +103,7 @@ def print_markdown(text: str) -> None:
     """Write Markdown to stdout: rendered on a terminal, as it is elsewhere."""
     safe = make_safe(text)
     if is_plain(sys.stdout):
-        sys.stdout.write(safe.rstrip("\n") + "\n")
+        write_out(safe.rstrip("\n") + "\n")
         return
     from rich.console import Console
     from rich.markdown import Markdown
@@ -95,9 +115,8 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[object]], *, max_
     """Write columns of text to stdout; a cell longer than ``max_width`` is cut with an ellipsis."""
     cells = [[_cut(make_safe_line(str(cell)), max_width) for cell in row] for row in [header, *rows]]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
-    for row in cells:
-        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        sys.stdout.write(line.rstrip() + "\n")
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells)
+    write_out("\n".join(lines) + "\n")
 
 
 def _cut(text: str, width: int) -> str:

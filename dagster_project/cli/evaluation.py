@@ -1,0 +1,141 @@
+"""Measure retrieval on judged cases, and judge the published corpus by its gates."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from corpus_assets.errors import BadInputError, GateFailedError
+from dagster_project.cli.invocation import Invocation, command
+from dagster_project.cli.terminal import print_json, print_note, print_table, print_text, to_plain_data
+
+if TYPE_CHECKING:
+    from corpus_assets.settings import Settings
+
+METRICS = ("ndcg@10", "recall@10", "recall@100", "mrr@10", "hit_rate@10", "avg_latency_ms", "p95_latency_ms")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register this file's commands."""
+    command(app)(bench)
+    command(app)(gate)
+
+
+def bench(
+    call: Invocation,
+    fixture: Annotated[str, typer.Argument(metavar="FIXTURE", help="A golden set (JSON), or the word beir.")],
+    folder: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="After beir: the collection's folder.")] = None,
+    *,
+    qrels: Annotated[str, typer.Option(help="Of a BEIR collection: which judgments, e.g. test.")] = "test",
+    retrieval: Annotated[
+        str, typer.Option(metavar="MODE,…", help="fts_only, embedding_only, hybrid, hybrid_rerank.")
+    ] = "fts_only,embedding_only,hybrid",
+    embedder: Annotated[
+        str,
+        typer.Option(help="default, hash, bge-small, a name or path; default: the corpus's own.", show_default=False),
+    ] = "",
+    output: Annotated[Path | None, typer.Option(help="Write the whole report (JSON) to this file.")] = None,
+    fail_under_hybrid_recall: Annotated[
+        float | None, typer.Option(help="Exit 1 when hybrid's recall@10 is lower.", min=0, max=1)
+    ] = None,
+    fail_under_hybrid_hit_rate: Annotated[
+        float | None, typer.Option(help="Exit 1 when hybrid's hit rate@10 is lower.", min=0, max=1)
+    ] = None,
+) -> int:
+    """Measure the retrieval modes on a golden set over the published corpus, or on a BEIR collection."""
+    from evaluation.runner import require_floors
+
+    modes = [mode.strip() for mode in retrieval.split(",") if mode.strip()]
+    settings = call.settings()
+    if fixture == "beir":
+        report = _bench_beir(settings, folder, qrels, embedder, modes)
+    else:
+        report = _bench_fixture(settings, Path(fixture), embedder, modes)
+    if output is not None:
+        _write_report(output, report)
+    failure = ""
+    try:
+        require_floors(report, hybrid_recall=fail_under_hybrid_recall, hybrid_hit_rate=fail_under_hybrid_hit_rate)
+    except GateFailedError as error:
+        failure = str(error)
+    if call.as_json:
+        print_json(report)
+    else:
+        _print_bench(report)
+    if failure:
+        print_note(f"Error: {failure}")
+    return 1 if failure else 0
+
+
+def _bench_beir(settings: Settings, folder: Path | None, qrels: str, embedder: str, modes: list[str]) -> dict[str, Any]:
+    from evaluation.bench import bench_beir
+
+    if folder is None:
+        raise BadInputError("`bench beir` needs the folder of a collection.", hint="bench beir DIR --qrels test")
+    if not folder.is_dir():
+        raise BadInputError(f"The collection's folder {folder} does not exist.", hint="Name an existing folder.")
+    return bench_beir(folder, qrels=qrels, settings=settings, embedder=embedder or "default", modes=modes)
+
+
+def _bench_fixture(settings: Settings, path: Path, embedder: str, modes: list[str]) -> dict[str, Any]:
+    from corpus_assets.store.generation import open_published
+    from evaluation.bench import bench_fixture, bench_tiers
+
+    if not path.is_file():
+        raise BadInputError(f"The golden set {path} does not exist.", hint="Name a JSON file, or `beir DIR`.")
+    with open_published(settings.home) as generation:
+        if not embedder:
+            return bench_fixture(path, generation, settings=settings, modes=modes)
+        return bench_tiers(path, generation, settings=settings, embedders=[embedder], modes=modes)[embedder]
+
+
+def _write_report(path: Path, report: dict[str, Any]) -> None:
+    from corpus_assets.store.atomic import write_atomic
+
+    path.absolute().parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(path.absolute(), json.dumps(to_plain_data(report), indent=1) + "\n")
+    print_note(f"Report written to {path}")
+
+
+def _print_bench(report: dict[str, Any]) -> None:
+    print_text(
+        f"{report['corpus']['num_docs']} documents, {report['num_cases']} cases, embedder {report['embedder']}\n"
+    )
+    names = [name for name in METRICS if any(name in mode for mode in report["modes"].values())]
+    rows = [[mode, *(_number(values.get(name)) for name in names)] for mode, values in report["modes"].items()]
+    print_table(("mode", *names), rows)
+    decision = report["decision"]
+    if decision:
+        print_text(f"\nServe {decision['mode']}: {decision['reason']}")
+
+
+def gate(
+    call: Invocation,
+    *,
+    generation: Annotated[str, typer.Option(help="A generation's id; default: the published one.")] = "",
+) -> int:
+    """Judge the published corpus anew by every gate; exit 1 when a blocking one fails."""
+    from evaluation.gates import describe_results, run_gates
+
+    document = describe_results(run_gates(call.settings(), generation_id=generation or None))
+    if call.as_json:
+        print_json(document)
+    else:
+        gates: Any = document["gates"]
+        rows = [
+            (_verdict(row), row["name"], _number(row["value"]), _number(row["floor"]), row["detail"]) for row in gates
+        ]
+        print_table(("", "gate", "value", "floor", ""), rows, max_width=100)
+        print_text("\nEvery blocking gate passed." if document["passed"] else "\nNot good enough to publish.")
+    return 0 if document["passed"] else 1
+
+
+def _verdict(row: dict[str, Any]) -> str:
+    return "passed" if row["passed"] else "FAILED" if row["severity"] == "ERROR" else "warning"
+
+
+def _number(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)
