@@ -245,19 +245,15 @@ def _serve(connection: Connection, settings: ParseSettings, read_paper: ReadPape
     except Exception as error:  # told to the parent, which raises it
         connection.send(f"{type(error).__name__}: {error}")
         return
-    connection.send("")
-    while True:
-        try:
+    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):  # the parent has closed the pipe
+        connection.send("")
+        while True:
             task: Task = connection.recv()
-        except EOFError:
-            return
-        answer = _read(task, settings, read_paper)
-        try:
-            connection.send(answer)
-        except MemoryError:
-            connection.send((PaperStatus.FAILED, _memory_reason(settings), None))
-        except BrokenPipeError:
-            return
+            answer = _read(task, settings, read_paper)
+            try:
+                connection.send(answer)
+            except MemoryError:
+                connection.send((PaperStatus.FAILED, _memory_reason(settings), None))
 
 
 def _read(task: Task, settings: ParseSettings, read_paper: ReadPaper) -> tuple[PaperStatus, str, ParsedPaper | None]:
