@@ -95,6 +95,18 @@ STRUCTURE_TALK = re.compile(
     r"(?:fig|table|section|appendix|supplement))",
     re.I,
 )
+FRAMING = re.compile(
+    r"\b(?:we|the authors|this (?:paper|study|work|review|trial)|the present (?:study|work)) (?:also |therefore "
+    r"|then |next |here )?"
+    r"(?:examined?|asked|aimed?|sought|investigated?|set out|wanted|explored?|studied|evaluated?|assessed?"
+    r"|tested?|hypothesi[sz]ed?"
+    r"|wondered|reviewed?|summari[sz]ed?|compared?|discuss(?:ed)?) (?:whether|if|how|why|to|the|what|which)\b"
+    r"|\b(?:remains?|is|are|was|were) (?:still |largely |yet |not |poorly |incompletely )*(?:unknown|unclear"
+    r"|uncertain|understood|to be (?:seen|determined))\b"
+    r"|\b(?:little is known|has received (?:little|much) attention|is of (?:great |growing )?interest"
+    r"|have looked (?:chiefly|mainly))\b",
+    re.I,
+)
 CAPTION = re.compile(
     r"^(?:supplementary |extended data )?(?:fig(?:ure|\.)?|table|tab\.|box|algorithm|scheme|listing)\s?[\dA-Z]", re.I
 )
@@ -182,6 +194,8 @@ def is_quotable(text: str) -> bool:
         return False
     if num_letters < 0.55 * sum(not ch.isspace() for ch in text):
         return False
+    if re.match(r"\d+(?:\.\d+)+\.? [A-Z]", text):
+        return False  # a numbered heading runs into it
     first = text.lstrip("“\"'(‘[")[:1]
     if first.islower() and not re.match(r"[\W]*(?:[a-z]{1,4}-?[A-Z\d]|[α-ω])", text):
         return False
@@ -232,7 +246,7 @@ class SentenceReader:
             if end <= chunk.char_start or start >= chunk.char_end:
                 continue
             sentence = self._sentence(chunk, text, start, end)
-            if not is_quotable(sentence.text):
+            if not is_quotable(sentence.text) or self._is_title(sentence):
                 continue
             if index and POINTS_BACK.match(sentence.text):
                 before = text[slice(*spans[index - 1])]
@@ -244,6 +258,24 @@ class SentenceReader:
                     sentence = replace(sentence, companion=self._sentence(chunk, text, *spans[index + 1]))
             found.append(sentence)
         return found
+
+    def _is_title(self, sentence: Sentence) -> bool:
+        """Tell whether a sentence is (part of) its paper's title or a section's heading, which state nothing."""
+        if sentence.char_start > 3000:
+            return False
+        paper = self._generation.papers.get(sentence.paper_id)
+        title = " ".join(words(paper.metadata.title)) if paper else ""
+        own = " ".join(words(sentence.text))
+        is_first_line = sentence.char_start < 200
+        return bool(title) and (own in title or (is_first_line and title in own and len(own) < len(title) + 12))
+
+    def any_sentence(self, chunk: Chunk) -> Sentence | None:
+        """Return the chunk's first whole undamaged sentence, however it reads, or None."""
+        text = self.text(chunk.paper_id)
+        for start, end in self.spans_around(chunk.paper_id, chunk.char_start, chunk.char_end):
+            if end > chunk.char_start and start < chunk.char_end and GLYPH_LOSS not in text[start:end]:
+                return self._sentence(chunk, text, start, end)
+        return None
 
     def _sentence(self, chunk: Chunk, text: str, start: int, end: int) -> Sentence:
         quote = text[start:end]

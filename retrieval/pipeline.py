@@ -24,11 +24,20 @@ from retrieval.passages import Candidate, Sentence, SentenceReader
 from retrieval.plan import Plan, find_acronym_definitions, find_acronyms, plan_by_rules, rewordings_with
 from retrieval.rarity import CorpusTerms
 from retrieval.relevance import Relevance, judge_relevance
-from retrieval.rerank import CrossEncoder, fuse_ranks, load_cross_encoder, rerank, score_sentences, select_evidence
+from retrieval.rerank import (
+    CrossEncoder,
+    fuse_ranks,
+    keep_best,
+    load_cross_encoder,
+    rerank,
+    score_passages,
+    score_sentences,
+    select_evidence,
+)
 from retrieval.shortlist import Shortlist, shortlist_papers
 from retrieval.stance import StanceModel
 from retrieval.state_store import StateStore
-from retrieval.themes import Themes, find_themes
+from retrieval.themes import Themes, find_themes, judge_stances
 from retrieval.writing.compose import Layout, compose, keep_statements
 from retrieval.writing.draft import Draft
 from retrieval.writing.extractive import write_extractive
@@ -262,7 +271,7 @@ def stage_cache_lookup(state: AskState, ctx: AskContext) -> Outcome:
     if not (ctx.use_cache and ctx.settings.retrieval.use_answer_cache):
         return Outcome(state, 1, 0, detail={"skipped": "the cache is off"})
     try:
-        hit = AnswerCache(ctx.store, scope).find(state.planned.question)
+        hit = AnswerCache(ctx.store, scope).find(state.planned.question, lambda: ctx.embedder)
     except CopilotError as error:
         return Outcome(state, 1, 0, (f"cache: {error}",))
     if hit is None:
@@ -306,7 +315,7 @@ def stage_search(state: AskState, ctx: AskContext) -> Outcome:
     if ctx.retrieval_mode != "fts_only" and ctx.embedder is None:
         degraded.append(f"dense search: {ctx.embedder_problem}; full text only")
     for index, sub_query in enumerate(state.planned.sub_queries):
-        for query in (sub_query.text, *sub_query.rewordings):
+        for query in dict.fromkeys([sub_query.text, *filter(None, [sub_query.focus]), *sub_query.rewordings]):
             result = ctx.search(query, settings.k_retrieve, filters)
             degraded.extend(result.degraded)
             ranking = []
@@ -399,21 +408,26 @@ def stage_rerank(state: AskState, ctx: AskContext) -> Outcome:
     degraded: list[str] = []
     if embedder is None and settings.reranker != "lexical":
         degraded.append(f"sentence similarity: {ctx.embedder_problem}; word overlap used")
-    sentences = score_sentences(state.planned, state.candidates, ctx.reader, ctx.terms, embedder)
     cross_encoder, note = ctx.cross_encoder_override, ""
     if cross_encoder is None:
         cross_encoder, note = load_cross_encoder(settings)
     if note:
         degraded.append(note)
+    k = state.top_k or settings.k_rerank
+    candidates = list(state.candidates)
+    scores: Mapping[str, float] | None = None
+    if cross_encoder is not None:  # sentences are embedded for its best passages only
+        scores = score_passages(state.planned, candidates, cross_encoder)
+        candidates = keep_best(candidates, scores, num=max(k + k // 2, 12), rrf_k=settings.rrf_k)
+    sentences = score_sentences(state.planned, candidates, ctx.reader, ctx.terms, embedder)
     ranked = rerank(
-        state.planned,
-        state.candidates,
+        candidates,
         sentences,
-        cross_encoder=cross_encoder,
+        scores=scores,
+        scorer=f"cross-encoder {cross_encoder.name}" if cross_encoder else "",
         has_embedder=embedder is not None,
         settings=settings,
     )
-    k = state.top_k or settings.k_rerank
     evidence = select_evidence(state.planned, ranked.candidates, sentences, k=k, max_per_paper=settings.max_per_paper)
     relevance = judge_relevance(state.planned, evidence, sentences, ctx.terms, has_embedder=embedder is not None)
     state = replace(
@@ -443,8 +457,16 @@ def stage_themes(state: AskState, ctx: AskContext) -> Outcome:
     """Give passages their stances and find real splits between papers."""
     if state.is_settled:
         return passed_on(state)
-    themes = find_themes(state.planned, state.evidence, state.sentences, ctx.generation.papers)
-    return Outcome(replace(state, themes=themes), len(state.evidence), len(themes.splits))
+    evidence = judge_stances(state.planned, state.evidence, state.sentences, ctx.stance_model)
+    themes = find_themes(state.planned, evidence, state.sentences, ctx.generation.papers, ctx.reader)
+    state = replace(state, evidence=evidence, themes=themes)
+    detail: dict[str, object] = {
+        "stances_by": ctx.stance_model.name if ctx.stance_model else "rules",
+        "themes": [{"label": item.label, "kind": item.kind, "papers": list(item.paper_ids)} for item in themes.themes],
+        "num_splits": len(themes.splits),
+        "num_to_check": len(themes.checks),
+    }
+    return Outcome(state, len(evidence), len(themes.splits), detail=detail)
 
 
 @stage("write")

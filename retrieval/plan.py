@@ -98,11 +98,15 @@ VERBS_THAT_END_A_TOPIC = re.compile(
 
 @dataclass(frozen=True)
 class SubQuery:
-    """A question that can be searched on its own; ``label`` is its plain heading in an answer."""
+    """A question that can be searched on its own; ``label`` is its plain heading in an answer.
+
+    ``focus`` is what it asks beyond what it shares with the others, for telling their evidence apart; "" if it stands alone.
+    """
 
     text: str
     label: str
     rewordings: tuple[str, ...] = ()
+    focus: str = ""
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,7 @@ class Plan:
     clarification: str = ""
     planner: str = "rules"
     expansions: dict[str, str] = field(default_factory=dict)  # acronym -> long form, from the corpus
+    counter_queries: tuple[str, ...] = ()  # a model's own, for evidence against a claim
 
 
 def check_question(question: str) -> str:
@@ -208,7 +213,11 @@ def decompose(question: str) -> tuple[SubQuery, ...]:
     clauses = split_clauses(question)
     if len(clauses) > 1:
         carried = [clauses[0], *(carry_entities(clauses[0], clause) for clause in clauses[1:])]
-        return tuple(SubQuery(as_question(text), label_for(text)) for text in carried[:MAX_SUB_QUERIES])
+        focuses = [topic_of(clauses[0])[0], *clauses[1:]]
+        return tuple(
+            SubQuery(as_question(text), label_for(text), focus=focus.strip(" ?"))
+            for text, focus in list(zip(carried, focuses, strict=True))[:MAX_SUB_QUERIES]
+        )
     pair = split_pair(question)
     if pair:
         return pair

@@ -6,10 +6,13 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from retrieval.terms import content_stems, fold, stem, subject_words
+from retrieval.terms import QUESTION_WORDS, content_stems, content_words, fold, stem
 
 if TYPE_CHECKING:
     from corpus_assets.store.generation import Generation
+
+
+ASKING_WORD_WEIGHT = 0.25  # of words like "effect" or "association", which many questions share
 
 
 class CorpusTerms:
@@ -32,15 +35,19 @@ class CorpusTerms:
         scale = math.log(1 + self._num_chunks)
         return min(1.0, math.log((1 + self._num_chunks) / (1 + max(frequency - 1, 0))) / scale) if scale else 1.0
 
+    def question_weights(self, question: str) -> dict[str, float]:
+        """Return each content word of a question with its weight: rarity, and little for words that name no subject."""
+        return {
+            word: (0.1 + self.weight(word)) * (ASKING_WORD_WEIGHT if word in QUESTION_WORDS else 1.0)
+            for word in dict.fromkeys(content_words(question))
+        }
+
     def coverage(self, question: str, text_stems: Iterable[str]) -> float:
-        """Return the share of the question's subject words found in a text, weighted by rarity; 1 when it has none."""
-        wanted = subject_words(question)
-        if not wanted:
-            return 1.0
+        """Return the share of the question's content words found in a text, by weight; 1 when it has none."""
+        weights = self.question_weights(question)
         have = text_stems if isinstance(text_stems, (set, frozenset)) else set(text_stems)
-        weights = [0.1 + self.weight(word) for word in wanted]
-        found = [weight for word, weight in zip(wanted, weights, strict=True) if is_in(word, have)]
-        return sum(found) / sum(weights)
+        total = sum(weights.values())
+        return sum(weight for word, weight in weights.items() if is_in(word, have)) / total if total else 1.0
 
 
 def count_chunks_with(generation: Generation, word: str) -> int:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from retrieval.passages import Candidate, Sentence
 from retrieval.plan import Plan
 from retrieval.rarity import CorpusTerms, is_in, stems_of
-from retrieval.rerank import sigmoid
-from retrieval.terms import content_stems, subject_words
+from retrieval.rerank import max_blend, sigmoid
+from retrieval.terms import QUESTION_WORDS, content_stems
 
 # Logistic weights fitted by benchmarks/calibrate_abstention.py (see its header for the data); threshold on its output.
 WEIGHTS: Mapping[str, float] = {
@@ -47,24 +47,28 @@ def judge_relevance(
 ) -> Relevance:
     """Weigh cosine, coverage of the rare words of the question, and words the corpus does not hold."""
     found = [sentence for item in evidence for sentence in sentences.get(item.chunk_id, ())]
-    subjects = subject_words(plan.question)
-    all_stems = stems_of([item.chunk.text for item in evidence] + [item.chunk.section_title for item in evidence])
-    missing = tuple(word for word in subjects if not is_in(word, all_stems))
+    weights = terms.question_weights(plan.question)
+    all_stems = stems_of([text for item in evidence for text in (item.chunk.text, item.chunk.section_title)])
+    missing = tuple(
+        word
+        for word in sorted(weights, key=lambda word: -weights[word])
+        if word not in QUESTION_WORDS and not is_in(word, all_stems)
+    )
     if not found:
         return Relevance(0.0, {}, missing)
     cosines = sorted((max(sentence.similarities) for sentence in found), reverse=True)
-    weights = {word: 0.1 + terms.weight(word) for word in subjects}
     total = sum(weights.values()) or 1.0
-    unknown = sum(weight for word, weight in weights.items() if terms.document_frequency(word) == 0) / total
     signals = {
         "max_cosine": cosines[0],
         "mean_top3_cosine": sum(cosines[:3]) / len(cosines[:3]),
+        "best_blend": max(max_blend(sentence) for sentence in found),
         "sentence_coverage": max(max(sentence.coverage) for sentence in found),
         "passage_coverage": max(
             terms.coverage(plan.question, frozenset(content_stems(item.chunk.text))) for item in evidence
         ),
         "evidence_coverage": terms.coverage(plan.question, all_stems),
-        "unknown_share": unknown,
+        "unknown_share": sum(weight for word, weight in weights.items() if terms.document_frequency(word) == 0) / total,
+        "rarest_missing": max((terms.weight(word) for word in missing), default=0.0),
     }
-    logit = WEIGHTS["intercept"] + sum(WEIGHTS[name] * value for name, value in signals.items())
+    logit = WEIGHTS["intercept"] + sum(WEIGHTS.get(name, 0.0) * value for name, value in signals.items())
     return Relevance(round(sigmoid(logit), 6), {name: round(value, 4) for name, value in signals.items()}, missing)

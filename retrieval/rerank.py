@@ -11,6 +11,7 @@ from corpus_assets.errors import ModelMissingError
 from corpus_assets.model import SectionKind
 from retrieval.passages import (
     CAPTION,
+    FRAMING,
     LEANS_ON_BEFORE,
     STRUCTURE_TALK,
     Candidate,
@@ -32,6 +33,16 @@ if TYPE_CHECKING:
 SIMILARITY_CENTRE = 0.45
 SIMILARITY_SLOPE = 12.0
 COVERAGE_SHARE = 0.35  # of a sentence's score; the rest is its cosine
+SECTION_BONUS = {
+    SectionKind.ABSTRACT: 0.03,
+    SectionKind.RESULTS: 0.03,
+    SectionKind.CONCLUSION: 0.03,
+    SectionKind.DISCUSSION: 0.01,
+    SectionKind.INTRODUCTION: -0.03,
+    SectionKind.METHODS: -0.05,
+    SectionKind.FRONT: -0.05,
+    SectionKind.APPENDIX: -0.03,
+}
 MAX_RERANK_WORDS = 180  # about 256 word pieces, the cross-encoder's cut
 
 
@@ -89,21 +100,24 @@ def score_sentences(
     Column 0 is the question itself, column ``i + 1`` sub-query ``i``.
     """
     questions = [plan.question, *(sub_query.text for sub_query in plan.sub_queries)]
+    focuses = [plan.question, *(sub_query.focus or sub_query.text for sub_query in plan.sub_queries)]
     by_chunk = {candidate.chunk_id: reader.sentences(candidate.chunk) for candidate in candidates}
     unique = {sentence.key: sentence.text for sentences in by_chunk.values() for sentence in sentences}
-    similarities = embed_similarities(questions, list(unique.values()), embedder)
+    similarities = embed_similarities([*questions, *focuses], list(unique.values()), embedder)
     row_of = {key: row for row, key in enumerate(unique)}
     scored: dict[str, tuple[Sentence, ...]] = {}
     for chunk_id, sentences in by_chunk.items():
         rows = []
         for sentence in sentences:
             stems = frozenset(content_stems(sentence.text))
-            coverage = tuple(terms.coverage(question, stems) for question in questions)
-            cosines = (
-                tuple(round(float(value), 6) for value in similarities[row_of[sentence.key]])
-                if similarities is not None
-                else coverage
+            coverage = mean_pairs(
+                [terms.coverage(question, stems) for question in questions],
+                [terms.coverage(focus, stems) for focus in focuses],
             )
+            cosines = coverage
+            if similarities is not None:
+                row = [float(value) for value in similarities[row_of[sentence.key]]]
+                cosines = mean_pairs(row[: len(questions)], row[len(questions) :])
             rows.append(
                 replace(
                     sentence, similarities=cosines, coverage=coverage, score=sentence_score(sentence, cosines, coverage)
@@ -111,6 +125,11 @@ def score_sentences(
             )
         scored[chunk_id] = tuple(rows)
     return scored
+
+
+def mean_pairs(first: Sequence[float], second: Sequence[float]) -> tuple[float, ...]:
+    """Return the mean of each pair."""
+    return tuple(round((a + b) / 2, 6) for a, b in zip(first, second, strict=True))
 
 
 def embed_similarities(
@@ -125,25 +144,20 @@ def embed_similarities(
 
 
 def sentence_score(sentence: Sentence, cosines: Sequence[float], coverage: Sequence[float]) -> float:
-    """Return how well a sentence answers on its own, best column counts; sentences that lean on others lose a little."""
-    base = max(
-        (1 - COVERAGE_SHARE) * cosine + COVERAGE_SHARE * share for cosine, share in zip(cosines, coverage, strict=True)
-    )
-    return round(base + form_bonus(sentence), 6)
+    """Return how much a sentence is about the question or a sub-question: its best column."""
+    best = max((1 - COVERAGE_SHARE) * c + COVERAGE_SHARE * share for c, share in zip(cosines, coverage, strict=True))
+    return round(best + form_bonus(sentence), 6)
 
 
 def form_bonus(sentence: Sentence) -> float:
-    """Return what a sentence's form and place are worth: findings up, captions, structure talk and leaning ones down."""
-    bonus = 0.0
-    if sentence.section_kind in {SectionKind.ABSTRACT, SectionKind.RESULTS, SectionKind.CONCLUSION}:
-        bonus += 0.03
-    if sentence.section_kind in {SectionKind.METHODS, SectionKind.FRONT, SectionKind.APPENDIX}:
-        bonus -= 0.03
-    if LEANS_ON_BEFORE.match(sentence.text):
+    """Return what a sentence's form and place are worth: findings up; captions, aims and leaning sentences down."""
+    bonus = SECTION_BONUS.get(sentence.section_kind, 0.0)
+    text = sentence.text
+    if LEANS_ON_BEFORE.match(text):
         bonus -= 0.06
-    if STRUCTURE_TALK.search(sentence.text):
-        bonus -= 0.12
-    if CAPTION.match(sentence.text):
+    if STRUCTURE_TALK.search(text) or FRAMING.search(text):
+        bonus -= 0.14
+    if CAPTION.match(text):
         bonus -= 0.12
     if sentence.is_reported:
         bonus -= 0.03
@@ -171,33 +185,64 @@ def load_cross_encoder(settings: RetrievalSettings) -> tuple[CrossEncoder | None
         return None, f"reranker {name}: {error.message}"
 
 
+def score_passages(plan: Plan, candidates: Sequence[Candidate], cross_encoder: CrossEncoder) -> dict[str, float]:
+    """Return chunk id -> the cross-encoder's score mapped to 0..1.
+
+    Against the original question; of a question in several parts, against the parts that found the passage, the best one
+    counting: a passage that answers one part well scores low against the whole.
+    """
+    pairs: list[tuple[str, str]] = []
+    owners: list[str] = []
+    for item in candidates:
+        passage = " ".join(item.chunk.text.split()[:MAX_RERANK_WORDS])
+        asked = [plan.question]
+        if plan.is_multi_hop and not plan.is_comparison:
+            asked = [plan.sub_queries[index].text for index in item.sub_queries]
+        pairs.extend((question, passage) for question in asked)
+        owners.extend(item.chunk_id for _ in asked)
+    scores: dict[str, float] = {}
+    for key, logit in zip(owners, cross_encoder.predict(pairs), strict=True):
+        scores[key] = max(scores.get(key, 0.0), round(sigmoid(float(logit)), 6))
+    return scores
+
+
+def fuse_with_first_stage(candidates: Sequence[Candidate], scores: Mapping[str, float], rrf_k: int) -> list[str]:
+    """Return chunk ids by the fusion of the first stage's order with that of ``scores``; never the scores alone."""
+    first_stage = [candidate.chunk_id for candidate in candidates]
+    place = {key: index for index, key in enumerate(first_stage)}
+    by_score = sorted(first_stage, key=lambda key: (-scores[key], place[key]))
+    return [key for key, _ in fuse_ranks([first_stage, by_score], k=rrf_k)]
+
+
+def keep_best(candidates: Sequence[Candidate], scores: Mapping[str, float], *, num: int, rrf_k: int) -> list[Candidate]:
+    """Return the best ``num`` candidates by the fused order, and three for each sub-query, in their first-stage order."""
+    fused = fuse_with_first_stage(candidates, scores, rrf_k)
+    kept = set(fused[:num])
+    for index in sorted({number for item in candidates for number in item.sub_queries}):
+        own = [item.chunk_id for item in candidates if index in item.sub_queries]
+        kept.update(own[:3])
+    return [item for item in candidates if item.chunk_id in kept]
+
+
 def rerank(
-    plan: Plan,
     candidates: Sequence[Candidate],
     sentences: Mapping[str, tuple[Sentence, ...]],
     *,
-    cross_encoder: CrossEncoder | None,
+    scores: Mapping[str, float] | None,
+    scorer: str,
     has_embedder: bool,
     settings: RetrievalSettings,
 ) -> Reranked:
-    """Order candidates by their first-stage rank fused with the scorer's; relevance comes from the scorer alone."""
+    """Order candidates by their first-stage rank fused with ``scores`` (else with their best sentence)."""
+    own = {item.chunk_id: best_relevance(sentences.get(item.chunk_id, ())) for item in candidates}
     if settings.reranker == "off":
-        ordered = [replace(item, relevance=best_relevance(sentences.get(item.chunk_id, ()))) for item in candidates]
-        return Reranked(tuple(ordered), sentences, "off")
-    first_stage = [candidate.chunk_id for candidate in candidates]
-    sentence_relevance = {key: best_relevance(sentences.get(key, ())) for key in first_stage}
-    if cross_encoder is not None:
-        pairs = [(plan.question, " ".join(item.chunk.text.split()[:MAX_RERANK_WORDS])) for item in candidates]
-        logits = [float(value) for value in cross_encoder.predict(pairs)]
-        relevance = {key: round(sigmoid(logit), 6) for key, logit in zip(first_stage, logits, strict=True)}
-        scorer = f"cross-encoder {getattr(cross_encoder, 'name', 'model')}"
-    else:
-        relevance = sentence_relevance
+        return Reranked(tuple(replace(item, relevance=own[item.chunk_id]) for item in candidates), sentences, "off")
+    if scores is None:
+        scores = own
         scorer = "sentence similarity" if has_embedder and settings.reranker != "lexical" else "word overlap"
-    by_scorer = sorted(first_stage, key=lambda key: (-relevance[key], first_stage.index(key)))
-    fused = fuse_ranks([first_stage, by_scorer], k=settings.rrf_k)
     by_id = {candidate.chunk_id: candidate for candidate in candidates}
-    ordered = [replace(by_id[key], relevance=relevance[key], rank=rank) for rank, (key, _) in enumerate(fused, start=1)]
+    fused = fuse_with_first_stage(candidates, scores, settings.rrf_k)
+    ordered = [replace(by_id[key], relevance=scores[key], rank=rank) for rank, key in enumerate(fused, start=1)]
     return Reranked(tuple(ordered), sentences, scorer)
 
 

@@ -23,7 +23,8 @@ CREATE TABLE IF NOT EXISTS answers (
     answer_id VARCHAR PRIMARY KEY, created_at VARCHAR, question VARCHAR, generation VARCHAR, mode VARCHAR,
     record VARCHAR);
 CREATE TABLE IF NOT EXISTS answer_cache (
-    scope VARCHAR, question VARCHAR, answer_id VARCHAR, vector FLOAT[], created_at VARCHAR, PRIMARY KEY (scope, question));
+    scope VARCHAR, question VARCHAR, answer_id VARCHAR, created_at VARCHAR,
+    PRIMARY KEY (scope, question));
 CREATE TABLE IF NOT EXISTS feedback (
     feedback_id VARCHAR PRIMARY KEY, answer_id VARCHAR, created_at VARCHAR, rating INTEGER, payload VARCHAR);
 """

@@ -100,6 +100,8 @@ AXES: tuple[tuple[frozenset[str], frozenset[str]], ...] = tuple(
     )
 )
 
+NUM_DIRECTION_AXES = 8  # the first ones say which way an effect goes; the others whom, when or what it concerns
+
 HEDGES = re.compile(
     r"\b(?:may|might|could|can|would|suggest\w*|possibl[ey]|possibility|appears?|appeared|seems?|seemed|likely"
     r"|unlikely|potential(?:ly)?"
@@ -232,6 +234,11 @@ def direction_axes(token_stem: str, word: str) -> list[tuple[int, int]]:
         elif token_stem in down or word in down:
             found.append((axis, -1))
     return found
+
+
+def is_directional(token_stem: str, word: str) -> bool:
+    """Tell whether a word says which way an effect goes (rather than whom or when it concerns)."""
+    return any(axis < NUM_DIRECTION_AXES for axis, _ in direction_axes(token_stem, word))
 
 
 def quantifier_level(text: str) -> int | None:

@@ -11,7 +11,7 @@ from retrieval.passages import Sentence
 from retrieval.terms import clip_words, count_words
 from retrieval.writing.draft import Block, Draft, DraftSection, Statement
 from retrieval.writing.escape import display_sentence, escape_markdown, strip_controls
-from retrieval.writing.modes import LIMITS, ModeLimits
+from retrieval.writing.modes import LIMITS
 
 SentenceKey = tuple[str, int, int]
 
@@ -167,7 +167,7 @@ def lay_out(draft: Draft, bound: Mapping[SentenceKey, Citation], mode: AnswerMod
     parts += ["## Next steps", "\n".join(lines)]
     citations = numbering.citations()
     if citations:
-        parts += ["## Sources", "\n".join(f"- {source_line(item, title_words, mode)}" for item in citations)]
+        parts += ["## Sources", "\n".join(source_lines(citations, title_words, mode))]
     text = "\n\n".join(parts)
     if limits.min_words and count_words(text) < limits.min_words:
         text = text.replace("\n\n## Next steps", f"\n\n{THIN_NOTE}\n\n## Next steps", 1)
@@ -206,32 +206,32 @@ def render_statement(section: DraftSection, item: Statement, numbering: Numberin
     return f"**{label}.** {text}" if label else text
 
 
-def source_line(citation: Citation, title_words: int, mode: AnswerMode) -> str:
-    """Return "[1] Okonkwo A. (2018). Title. Results, p. 4." with as many title words as the mode allows."""
-    year = f" {citation.year}" if citation.year else ""
-    title = escape_markdown(clip_words(strip_controls(citation.title), title_words))
-    pages = f"{'pp' if '-' in citation.pages else 'p'}. {citation.pages}" if citation.pages else ""
-    retracted = " RETRACTED" if citation.retraction == "retraction" else ""
-    if mode == "brief":
-        who = escape_markdown(surname(citation.authors[0])) if citation.authors else ""
-        return f"[{citation.n}] {', '.join(part for part in ((who + year).strip(), title, pages) if part)}{retracted}"
-    names = ", ".join(escape_markdown(name) for name in citation.authors[:3]) + (
-        " et al." if len(citation.authors) > 3 else ""
-    )
-    head = (
-        f"{names} ({citation.year})"
-        if names and citation.year
-        else names or (f"({citation.year})" if citation.year else "")
-    )
-    section = escape_markdown(clip_words(strip_controls(citation.section), 6))
-    place = ", ".join(part for part in (section, pages) if part)
-    return f"[{citation.n}]{retracted} " + ". ".join(part.rstrip(".") for part in (head, title, place) if part) + "."
+def source_lines(citations: Sequence[Citation], title_words: int, mode: AnswerMode) -> list[str]:
+    """Return one line a paper, in order of first use, with the place of each of its quotes."""
+    by_paper: dict[str, list[Citation]] = {}
+    for citation in citations:
+        by_paper.setdefault(citation.paper_id, []).append(citation)
+    return [f"- {source_line(group, title_words, mode)}" for group in by_paper.values()]
+
+
+def source_line(group: Sequence[Citation], title_words: int, mode: AnswerMode) -> str:
+    """Return "[1] Results, p. 4; [2] p. 5: A. Okonkwo (2018). Title." with as many title words as the mode allows."""
+    first = group[0]
+    places = []
+    for citation in group:
+        pages = f"{'pp' if '-' in citation.pages else 'p'}. {citation.pages}" if citation.pages else ""
+        section = "" if mode == "brief" else escape_markdown(clip_words(strip_controls(citation.section), 6))
+        places.append(f"[{citation.n}] " + ", ".join(part for part in (section, pages) if part))
+    title = escape_markdown(clip_words(strip_controls(first.title), title_words))
+    num_names = 1 if mode == "brief" else 3
+    names = [surname(name) if mode == "brief" else name for name in first.authors[:num_names]]
+    who = ", ".join(escape_markdown(name) for name in names) + (" et al." if len(first.authors) > num_names else "")
+    head = " ".join(part for part in (who, f"({first.year})" if first.year else "") if part)
+    retracted = "RETRACTED. " if first.retraction == "retraction" else ""
+    paper = ". ".join(part.rstrip(".") for part in (head, title) if part)
+    return f"{'; '.join(place.strip() for place in places)}: {retracted}{paper}."
 
 
 def surname(author: str) -> str:
     """Return the family name of "Okonkwo, A." or "A. Okonkwo"."""
     return author.split(",")[0].strip() if "," in author else (author.split() or [""])[-1]
-
-
-def limits_of(mode: AnswerMode) -> ModeLimits:
-    return LIMITS[mode]

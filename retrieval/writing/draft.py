@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from retrieval.answer import ClaimCheck
 from retrieval.passages import Sentence
 
 SectionName = Literal["answer", "evidence", "split", "practice", "finding", "synthesis", "extrapolation", "hypothesis"]
@@ -58,6 +59,7 @@ class Draft:
     steps: tuple[Step, ...]
     notes: tuple[str, ...] = field(default=())
     num_removed_citations: int = 0
+    removed: tuple[ClaimCheck, ...] = ()  # claims the writer made that never had a quote to stand on
 
     def statements(self) -> list[Statement]:
         """Return every statement in order."""

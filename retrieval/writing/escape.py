@@ -31,6 +31,10 @@ def escape_markdown(text: str) -> str:
     return re.sub(r"^(\s*)([#>+\-=]|\d+[.)])(?=\s|$)", r"\1\\\2", text)
 
 
+RAISED_MARKS = re.compile(r"(?:(?<=[a-z]{3})|(?<=[.,;:)]))[⁰¹²³⁴⁵⁶⁷⁸⁹]+(?:[,–-][⁰¹²³⁴⁵⁶⁷⁸⁹]+)*(?=[\s.,;:)]|$)")
+
+
 def display_sentence(quote: str) -> str:
-    """Return a quote as it is shown in running text: its own reference marks like "[12, 13]" left out."""
-    return re.sub(r"\s+([.,;:])", r"\1", MARKS.sub("", strip_controls(quote)))
+    """Return a quote as it is shown in running text, its own reference marks ("[12, 13]", "hold.¹") left out."""
+    shown = RAISED_MARKS.sub("", MARKS.sub("", strip_controls(quote)))
+    return re.sub(r"\s+([.,;:])", r"\1", shown)

@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from corpus_assets.model import PaperRecord
 from corpus_assets.settings import AnswerMode
-from retrieval.passages import FIRST_PERSON, LEANS_ON_BEFORE, Candidate, Sentence
+from retrieval.claims.check import find_entities
+from retrieval.claims.numbers import find_quantities
+from retrieval.passages import FIRST_PERSON, FRAMING, Candidate, Sentence
 from retrieval.plan import Plan
 from retrieval.rerank import COVERAGE_SHARE, form_bonus
-from retrieval.terms import clip_words, content_stems, overlap
+from retrieval.terms import clip_words, content_stems, fold, overlap, words
 from retrieval.themes import Themes
 from retrieval.writing.draft import Block, Draft, DraftSection, Statement
 from retrieval.writing.ideas import idea_sections
@@ -20,17 +22,18 @@ from retrieval.writing.steps import next_steps
 WRITER = "extractive"
 NEAR_DUPLICATE = 0.6  # Jaccard overlap of stems above which two sentences say the same
 REDUNDANCY_WEIGHT = 0.35
-RELATIVE_FLOOR = 0.22  # a sentence this much below the best of its sub-question is left out
-ABSOLUTE_FLOOR = 0.30
+ENOUGH_COSINE = 0.68  # of a sentence to a question: beyond it, likeness is repetition
+ENOUGH_COVERAGE = 0.8
+RELATIVE_FLOOR = 0.24  # a sentence this much below the best of its sub-question is left out
+ABSOLUTE_FLOOR = 0.34
 PASSAGE_SHARE = 0.10
 PRACTICE_CUES = re.compile(
-    r"\b(?:should|recommend\w*|advis\w+|guidelines?|clinical practice|in practice|practitioners?|clinicians?"
-    r"|policy|policymakers"
-    r"|warrants?|warranted|implications?|supports? (?:the )?use|(?:is|are) (?:preferred|indicated|advisable"
-    r"|needed|required|essential)"
-    r"|need(?:s|ed)? to|can be used|may be used|could be used|consider(?:ed)? (?:for|as|using)|allows?|enables?"
-    r"|useful|first-line"
-    r"|standard of care|monitor(?:ing|ed)?|routine(?:ly)?)\b",
+    r"\b(?:should|recommend\w*|advis(?:e|ed|able|es)|guidelines?|clinical practice|in practice|practitioners?"
+    r"|clinicians?"
+    r"|policymakers|warrant(?:s|ed)?|implications? for|supports? (?:the )?use|(?:is|are) (?:preferred|indicated"
+    r"|advisable|reasonable)"
+    r"|needs? to be|(?:can|may|could|might) be (?:used|offered|considered|monitored|avoided|treated|detected|managed)"
+    r"|first-line|standard of care|monitor(?:ing|ed)?|routine(?:ly)?|useful for)\b",
     re.I,
 )
 NEGATIVE_OPENING = re.compile(r"^(?:yes|no)\b[\s,.:;–-]", re.I)
@@ -49,7 +52,7 @@ def write_extractive(
     pool = sentence_pool(evidence, sentences, limits)
     attribute = attributor(papers)
     if mode == "ideas":
-        sections = idea_sections(plan, ranked(pool, 0, limits.num_evidence + 4, []), limits, attribute)
+        sections = idea_sections(plan, ranked(plan, pool, 0, limits.num_evidence + 4, []), limits, attribute)
         used = [
             sentence
             for section in sections
@@ -58,9 +61,14 @@ def write_extractive(
             for sentence in s.sentences
         ]
         return Draft(WRITER, tuple(sections), tuple(next_steps(plan, used, themes, papers, limits)))
+    if limits.has_splits and themes.splits:
+        sides = {side.sentence.key for split in themes.splits for side in split.sides}
+        pool = [sentence for sentence in pool if sentence.key not in sides] or pool
     taken: list[Sentence] = []
-    answer_blocks = write_answer(plan, pool, limits, taken, attribute)
-    practice = write_practice(pool, limits, taken, attribute)
+    answer_blocks = write_answer(
+        plan, pool, limits, taken, attribute, has_split=bool(limits.has_splits and themes.splits)
+    )
+    practice = write_practice(plan, pool, limits, taken, attribute)
     evidence_blocks = write_evidence(plan, pool, limits, taken, attribute)
     sections = [DraftSection("answer", tuple(answer_blocks))]
     if evidence_blocks:
@@ -95,15 +103,39 @@ def sentence_pool(
     return short or kept
 
 
-def column_score(sentence: Sentence, column: int) -> float:
-    """Return how well a sentence answers one column's question (0: the whole question; i + 1: sub-query i)."""
-    blend = (1 - COVERAGE_SHARE) * sentence.similarities[column] + COVERAGE_SHARE * sentence.coverage[column]
-    return blend + form_bonus(sentence) + PASSAGE_SHARE * sentence.passage_relevance
+def column_score(sentence: Sentence, column: int, plan: Plan) -> float:
+    """Return how well a sentence answers one column's question (0: the whole question; i + 1: sub-query i).
+
+    Likeness counts up to a point: a sentence that merely repeats the question is not its answer. What it adds (figures,
+    names the question does not hold) counts too.
+    """
+    likeness = min(sentence.similarities[column], ENOUGH_COSINE)
+    coverage = min(sentence.coverage[column], ENOUGH_COVERAGE)
+    blend = (1 - COVERAGE_SHARE) * likeness + COVERAGE_SHARE * coverage
+    value = blend + form_bonus(sentence) + PASSAGE_SHARE * sentence.passage_relevance + news_bonus(sentence, plan)
+    return round(value, 6)
 
 
-def ranked(pool: Sequence[Sentence], column: int, k: int, taken: Sequence[Sentence]) -> list[Sentence]:
+def news_bonus(sentence: Sentence, plan: Plan) -> float:
+    """Return what a sentence adds to the question: figures with units, and names; less when it adds no words at all."""
+    bonus = 0.0
+    if any(quantity.unit for quantity in find_quantities(sentence.text)):
+        bonus += 0.05
+    asked = set(words(plan.question))
+    names = {fold(name) for name in find_entities(sentence.text)} - asked
+    bonus += 0.02 * min(len(names), 3)
+    new = set(content_stems(sentence.text)) - set(content_stems(plan.question))
+    if len(new) < 3:
+        bonus -= 0.10
+    wanted = {fold(name) for name in find_entities(plan.question)}
+    if wanted and not wanted & set(words(sentence.text)):
+        bonus -= 0.08
+    return bonus
+
+
+def ranked(plan: Plan, pool: Sequence[Sentence], column: int, k: int, taken: Sequence[Sentence]) -> list[Sentence]:
     """Return up to ``k`` sentences by maximal marginal relevance to a column, none near to one already taken."""
-    scores = {sentence.key: column_score(sentence, column) for sentence in pool}
+    scores = {sentence.key: column_score(sentence, column, plan) for sentence in pool}
     if not scores:
         return []
     floor = max(ABSOLUTE_FLOOR, max(scores.values()) - RELATIVE_FLOOR)
@@ -137,6 +169,8 @@ def write_answer(
     limits: ModeLimits,
     taken: list[Sentence],
     attribute: Callable[[Sentence], str],
+    *,
+    has_split: bool,
 ) -> list[Block]:
     """Return one block a sub-question with its best sentences."""
     columns = list(range(1, len(plan.sub_queries) + 1))
@@ -144,7 +178,7 @@ def write_answer(
         columns = columns[:1] if limits.max_words < 300 else columns
     blocks = []
     for column in columns:
-        chosen = ranked(pool, column, limits.num_answer if len(columns) > 1 else limits.num_answer + 1, taken)
+        chosen = ranked(plan, pool, column, limits.num_answer if len(columns) > 1 else limits.num_answer + 1, taken)
         taken.extend(chosen)
         if not chosen:
             continue
@@ -154,14 +188,16 @@ def write_answer(
         )
     if blocks:
         first = blocks[0]
-        blocks[0] = Block(first.statements, first.heading, opening_note(plan))
+        blocks[0] = Block(first.statements, first.heading, opening_note(plan, has_split=has_split))
     return blocks
 
 
-def opening_note(plan: Plan) -> str:
+def opening_note(plan: Plan, *, has_split: bool) -> str:
     """Return the program's own first words; they never answer yes or no and never accept what a question assumes."""
+    if has_split:
+        return "The papers found do not agree on this: see where the evidence splits. What they state besides:"
     if plan.is_yes_no:
-        return "No yes or no is given here, since no judge has weighed the papers. What they state:"
+        return "This writer selects sentences and does not judge, so it gives no yes or no. What the papers state:"
     if re.match(r"^\W*why\b", plan.question, re.I):
         return "Whether what the question assumes is so is for the papers to say. What they state:"
     if plan.is_claim:
@@ -181,7 +217,7 @@ def write_evidence(
     share = max(1, limits.num_evidence // num_columns)
     blocks = []
     for column in range(1, num_columns + 1):
-        chosen = ranked(pool, column, share, taken)
+        chosen = ranked(plan, pool, column, share, taken)
         taken.extend(chosen)
         if chosen:
             heading = plan.sub_queries[column - 1].label if num_columns > 1 else ""
@@ -192,11 +228,15 @@ def write_evidence(
 
 
 def write_practice(
-    pool: Sequence[Sentence], limits: ModeLimits, taken: list[Sentence], attribute: Callable[[Sentence], str]
+    plan: Plan,
+    pool: Sequence[Sentence],
+    limits: ModeLimits,
+    taken: list[Sentence],
+    attribute: Callable[[Sentence], str],
 ) -> list[Statement]:
     """Return sentences that say what to do or what follows, most relevant first."""
-    practical = [sentence for sentence in pool if PRACTICE_CUES.search(sentence.text)]
-    chosen = ranked(practical, 0, limits.num_practice, taken)
+    practical = [s for s in pool if PRACTICE_CUES.search(s.text) and not FRAMING.search(s.text)]
+    chosen = ranked(plan, practical, 0, limits.num_practice, taken)
     taken.extend(chosen)
     return [statement(item, 4.0 - rank, attribute) for rank, item in enumerate(chosen)]
 
@@ -257,8 +297,3 @@ def paper_label(paper: PaperRecord) -> str:
     surname = authors[0].split(",")[0].strip() if "," in authors[0] else authors[0].split()[-1]
     who = surname if len(authors) == 1 else f"{surname} et al."
     return f"{who} {paper.metadata.year}" if paper.metadata.year else who
-
-
-def leans(sentence: Sentence) -> bool:
-    """Tell whether a sentence's opening points at the one before."""
-    return bool(LEANS_ON_BEFORE.match(sentence.text))

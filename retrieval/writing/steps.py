@@ -38,6 +38,8 @@ def next_steps(
                 tuple(side.sentence for side in split.sides),
             )
         )
+    for first, second, reason in themes.checks[:1]:
+        steps.append(Step(f"Possible disagreement, check: {reason}.", (first, second)))
     if used:
         first = used[0]
         paper = papers.get(first.paper_id)
