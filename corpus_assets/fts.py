@@ -1,17 +1,15 @@
-"""A segment's full-text index: written by ``fts_build``, read by ``fts_query``."""
+"""A segment's full-text index: written by ``fts_build``, read by ``fts_query``, ranked by ``bm25``."""
 
 from __future__ import annotations
 
+from corpus_assets.bm25 import LexicalHit, search_segments, search_terms
 from corpus_assets.fts_build import FtsStats, build_fts
 from corpus_assets.fts_query import (
     ANY_RETRIEVABLE,
     ChunkFilter,
     FtsIndex,
-    LexicalHit,
     TermStats,
     open_fts,
-    search_segments,
-    search_terms,
     tokenize,
 )
 
