@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from corpus_assets.settings import RetrievalSettings
     from corpus_assets.store.generation import Generation
 
+MIN_PICKS = 9  # papers a model picks at least; fewer are topped up by cosine
+
 
 @dataclass(frozen=True)
 class Shortlist:
@@ -25,30 +27,35 @@ class Shortlist:
 
 
 def shortlist_papers(
-    questions: Sequence[str], generation: Generation, embedder: Embedder | None, settings: RetrievalSettings
+    questions: Sequence[str],
+    generation: Generation,
+    embedder: Embedder | None,
+    settings: RetrievalSettings,
+    picks: Sequence[str] = (),
+    picker: str = "",
 ) -> Shortlist:
-    """Pick papers by the best cosine of any question with their cards; widen over clusters when all fall in one."""
+    """Pick papers by the best cosine of any question with their cards; widen over clusters when all fall in one.
+
+    ``picks`` of a model (named ``picker``) are taken instead, topped up by cosine when they are few.
+    """
     num_served = sum(paper.is_served for paper in generation.papers.values())
     if num_served < settings.shortlist_min_papers:
         return Shortlist(reason=f"skipped: {num_served} papers, fewer than {settings.shortlist_min_papers}")
-    if embedder is None:
+    if embedder is None and not picks:
         return Shortlist(reason="skipped: no embedder", degraded=("shortlist: no embedder, every paper is searched",))
-    import numpy as np
-
-    paper_ids, vectors = generation.card_vectors()
-    if len(paper_ids) == 0:
+    order = rank_cards(questions, generation, embedder, settings)
+    if not order:
         return Shortlist(reason="skipped: no cards", degraded=("shortlist: the generation has no cards",))
-    similarities = (np.asarray(vectors) @ embedder.embed_queries(list(questions)).T).max(axis=1)
-    is_allowed = [
-        settings.include_retracted or generation.papers[paper_id].retraction not in {"retraction"}
-        for paper_id in paper_ids
-    ]
-    order = sorted(
-        (index for index in range(len(paper_ids)) if is_allowed[index]),
-        key=lambda index: (-round(float(similarities[index]), 6), paper_ids[index]),
-    )
-    picked = [paper_ids[index] for index in order[: settings.shortlist_size]]
-    reason = f"{len(picked)} of {num_served} papers by card cosine"
+    size = settings.shortlist_size
+    picked = [paper_id for paper_id in dict.fromkeys(picks) if paper_id in set(order)][:size]
+    reason = f"{len(picked)} of {num_served} papers by {picker}'s reading of their cards"
+    if not picked:
+        picked = order[:size]
+        reason = f"{len(picked)} of {num_served} papers by card cosine"
+    elif embedder is not None and len(picked) < min(MIN_PICKS, size):
+        more = [paper_id for paper_id in order if paper_id not in picked][: min(MIN_PICKS, size) - len(picked)]
+        reason += f", {len(more)} more by card cosine"
+        picked += more
     clusters = generation.clusters
     own = {clusters.assignments.get(paper_id, -1) for paper_id in picked}
     if len(own) > 1 or len(order) <= len(picked):
@@ -60,7 +67,7 @@ def shortlist_papers(
             is_skipped=False,
             reason=f"{reason}; all in one cluster, not widened: silhouette {value} is under {settings.min_silhouette}",
         )
-    others = [paper_ids[index] for index in order if clusters.assignments.get(paper_ids[index], -1) not in own]
+    others = [paper_id for paper_id in order if clusters.assignments.get(paper_id, -1) not in own]
     num_widened = min(max(2, settings.shortlist_size // 6), len(others))
     widened = picked[: len(picked) - num_widened] + others[:num_widened]
     return Shortlist(
@@ -69,3 +76,26 @@ def shortlist_papers(
         reason=f"{reason}; all in one cluster, widened by {num_widened} from others",
         num_widened=num_widened,
     )
+
+
+def rank_cards(
+    questions: Sequence[str], generation: Generation, embedder: Embedder | None, settings: RetrievalSettings
+) -> list[str]:
+    """Return the papers that may be evidence by the best cosine of any question with their cards, or by id."""
+    import numpy as np
+
+    paper_ids, vectors = generation.card_vectors()
+    if len(paper_ids) == 0:
+        return []
+    similarities = np.zeros(len(paper_ids))
+    if embedder is not None:
+        similarities = (np.asarray(vectors) @ embedder.embed_queries(list(questions)).T).max(axis=1)
+    allowed = [
+        index
+        for index, paper_id in enumerate(paper_ids)
+        if settings.include_retracted or generation.papers[paper_id].retraction not in {"retraction"}
+    ]
+    return [
+        paper_ids[index]
+        for index in sorted(allowed, key=lambda index: (-round(float(similarities[index]), 6), paper_ids[index]))
+    ]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from retrieval.answer import Citation, ClaimCheck
 from retrieval.claims.verdict import ClaimVerdict
 from retrieval.llm.prompts import JUDGE, Item, fence, user_turn
 from retrieval.llm.protocol import LanguageModel
 from retrieval.llm.replies import MalformedReplyError
 from retrieval.llm.schemas import JudgedClaim, JudgeReply
 from retrieval.terms import clip_words
+from retrieval.writing.compose import SentenceKey, keep_statements
+from retrieval.writing.draft import Draft
 from retrieval.writing.escape import strip_controls
 
 STAGE = "verify_claims"
@@ -59,3 +62,27 @@ def _judge_batch(model: LanguageModel, claims: Sequence[ClaimToJudge]) -> list[C
         ClaimVerdict(item.verdict, f"{model.name}: {clip_words(strip_controls(item.reason), MAX_REASON_WORDS)}")
         for item in (by_id[f"C{number}"] for number in range(1, len(claims) + 1))
     ]
+
+
+def judge_draft(
+    model: LanguageModel, draft: Draft, bound: Mapping[SentenceKey, Citation]
+) -> tuple[Draft, list[ClaimCheck]]:
+    """Return the draft without the statements the judge rejects, and those claims with its reasons.
+
+    Only written statements are judged: a quote shown as it stands needs no judge, a labelled guess claims nothing.
+    """
+    written = [item for item in draft.statements() if item.text and not item.is_conjecture]
+    claims = [
+        ClaimToJudge(
+            item.text, tuple(bound[sentence.key].quote for sentence in item.sentences if sentence.key in bound)
+        )
+        for item in written
+    ]
+    verdicts = judge_claims(model, claims)
+    failed: list[ClaimCheck] = []
+    failing: set[int] = set()
+    for item, verdict in zip(written, verdicts, strict=True):
+        if verdict.verdict != "supported":
+            failing.add(id(item))
+            failed.append(ClaimCheck(text=item.text, citations=(), verdict=verdict.verdict, reason=verdict.reason))
+    return keep_statements(draft, lambda item: id(item) not in failing), failed

@@ -13,7 +13,6 @@ from retrieval.llm.schemas import PickReply
 
 STAGE = "shortlist"
 SUMMARY_CHARS = 280
-MIN_PICKS = 9  # with fewer, the caller tops up by cosine
 MAX_PICKS = 17
 BATCH_SIZE = 120  # cards a call: about 12,000 tokens, the cached part of the prompt
 

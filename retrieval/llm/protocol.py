@@ -7,6 +7,8 @@ from typing import Literal, Protocol, TypeVar
 
 from pydantic import BaseModel
 
+from retrieval.llm.usage import UsageLedger
+
 Reply = TypeVar("Reply", bound=BaseModel)
 Tier = Literal["small", "large"]
 
@@ -15,6 +17,7 @@ class LanguageModel(Protocol):
     """Complete a prompt into a validated pydantic object; token use and cost go to the model's own ledger."""
 
     name: str
+    ledger: UsageLedger
 
     def complete_structured(
         self,
