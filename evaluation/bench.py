@@ -165,30 +165,43 @@ def make_search(
 def _make_reranked_search(
     generation: Any, *, settings: RetrievalSettings, embedder: Embedder, k: int
 ) -> Callable[[str], list[str]]:
+    from retrieval.search import search
+
+    settings = replace_reranker(settings)
+    reorder = make_reranker(generation, settings=settings, embedder=embedder)
+
+    def run(query: str) -> list[str]:
+        found = search(generation, query, mode="hybrid", k=k, embedder=embedder, settings=settings).hits
+        chunks = [hit.chunk for hit in found]
+        head, tail = chunks[: settings.k_retrieve], chunks[settings.k_retrieve :]
+        return reorder(query, head) + [chunk.chunk_id for chunk in tail]
+
+    return run
+
+
+def make_reranker(
+    generation: Any, *, settings: RetrievalSettings, embedder: Embedder
+) -> Callable[[str, Sequence[Chunk]], list[str]]:
+    """Return (query, passages in first-stage order) -> chunk ids in reranked order; models are loaded once."""
     from retrieval.passages import Candidate, SentenceReader
     from retrieval.plan import Plan, SubQuery
     from retrieval.rarity import CorpusTerms
-    from retrieval.rerank import load_cross_encoder, rerank, score_sentences
-    from retrieval.search import search
+    from retrieval.rerank import load_cross_encoder, rerank, score_passages, score_sentences
 
     settings = replace_reranker(settings)
     reader, terms = SentenceReader(generation), CorpusTerms(generation)
     cross_encoder, _ = load_cross_encoder(settings)
 
-    def run(query: str) -> list[str]:
-        hits = search(generation, query, mode="hybrid", k=k, embedder=embedder, settings=settings).hits
+    def reorder(query: str, chunks: Sequence[Chunk]) -> list[str]:
         plan = Plan(query, sub_queries=(SubQuery(query, query),))
-        head = [
-            Candidate(hit.chunk, hit.score, rank=hit.rank, cosine=hit.cosine) for hit in hits[: settings.k_retrieve]
-        ]
-        sentences = score_sentences(plan, head, reader, terms, embedder)
-        reranked = rerank(
-            plan, head, sentences, cross_encoder=cross_encoder, has_embedder=True, settings=settings
-        ).candidates
-        tail = [hit.chunk.chunk_id for hit in hits[settings.k_retrieve :]]
-        return [candidate.chunk_id for candidate in reranked] + tail
+        head = [Candidate(chunk, 0.0, rank=rank) for rank, chunk in enumerate(chunks, start=1)]
+        scores = score_passages(plan, head, cross_encoder) if cross_encoder is not None else None
+        sentences = score_sentences(plan, head, reader, terms, embedder) if scores is None else {}
+        scorer = "cross-encoder" if scores is not None else ""
+        ranked = rerank(head, sentences, scores=scores, scorer=scorer, has_embedder=True, settings=settings)
+        return [candidate.chunk_id for candidate in ranked.candidates]
 
-    return run
+    return reorder
 
 
 def replace_reranker(settings: RetrievalSettings) -> RetrievalSettings:
