@@ -59,10 +59,14 @@ def read_folder(
     keys = {file.path: _parse_key(PARSER_VERSION, settings, found.manifest, file) for file in found.files}
     docs = store.docs()
     forced = _paths_of(store, only_papers)
+    is_ocr_new = _is_ocr_new(store, settings)
     wanted: dict[str, SourceFile] = {}
     for file in found.files:
         doc = docs.get(file.sha256)
         is_stale = doc is None or doc.parse_key != keys[file.path] or doc.status is PaperStatus.FAILED
+        is_stale = is_stale or (is_ocr_new and doc is not None and _lacked_ocr(doc))
+        if not file.fs_path:
+            continue  # known, but out of reach at the moment
         if (full or is_stale) if not only_papers else file.path in forced:
             wanted.setdefault(file.sha256, file)
     _parse(store, settings, found.manifest, list(wanted.values()), keys, progress)
@@ -90,7 +94,10 @@ def _look(store: WorkingStore, settings: Settings, folder: Path, only_papers: Co
     scan = replace(scan, unreadable=[*scan.unreadable, *hashes.unreadable])
     known_shas = {path: row[3] for path, row in known.items()}
     increment = plan_increment(hashes.files, known_shas, scan.unreadable)
-    files = hashes.files
+    hashed = {file.path for file in hashes.files}
+    out_of_reach = [path for path in increment.unchanged if path not in hashed]  # in a folder that cannot be read now
+    files = [*hashes.files, *(SourceFile(path, "", *known[path][:4]) for path in out_of_reach)]
+    files.sort(key=lambda file: file.path)
     if only_papers:  # everything else stays as the store has it
         paths = _paths_of(store, only_papers)
         files = [
@@ -100,7 +107,8 @@ def _look(store: WorkingStore, settings: Settings, folder: Path, only_papers: Co
         ]
         increment = Increment(unchanged=tuple(file.path for file in files))
     num_renamed = sum(1 for _ in renames(increment, files, known_shas))
-    hashed_at_ns = {path: record.hashed_at_ns for path, record in hashes.records.items()}
+    hashed_at_ns = {path: row[4] for path, row in known.items()}
+    hashed_at_ns.update({path: record.hashed_at_ns for path, record in hashes.records.items()})
     return _Folder(files, scan, increment, num_renamed, read_manifest(folder, files), hashed_at_ns)
 
 
@@ -118,6 +126,20 @@ def _parse_key(version: str, settings: Settings, manifest: Manifest, file: Sourc
     row = manifest.get(file.path)
     shaping = settings.parse.model_dump(mode="json", exclude={"retractions_path"})
     return fingerprint([version, shaping, row.fingerprint() if row else ""])
+
+
+def _is_ocr_new(store: WorkingStore, settings: Settings) -> bool:
+    """Tell whether OCR has become available since the last ingest."""
+    from corpus_assets.pdf.ocr import find_tesseract
+
+    was_there = bool(store.get_meta("has_ocr"))
+    is_there = settings.parse.ocr != "off" and find_tesseract() is not None
+    store.set_meta("has_ocr", is_there)
+    return is_there and not was_there
+
+
+def _lacked_ocr(doc: Doc) -> bool:
+    return bool(doc.states.get(PageState.UNREADABLE.value)) or "OCR" in doc.reason
 
 
 def _parse(

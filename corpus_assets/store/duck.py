@@ -33,6 +33,15 @@ def connect(path: Path, *, read_only: bool, threads: int = 2) -> duckdb.DuckDBPy
         raise StoreError(f"Could not open {path}: {first_line(error)}") from error
 
 
+def explain_error(error: duckdb.Error, path: Path) -> StoreError:
+    """Return a store error that says which file was being worked on and what to do."""
+    text = first_line(error)
+    if any(sign in text for sign in ("File too large", "No space left", "Disk quota")):
+        hint = "Free space or raise the file size limit, then run again; what was published is untouched."
+        return StoreError(f"No space left (or the file would be too large) writing {path}: {text}", hint=hint)
+    return StoreError(f"The database {path} failed: {text}", hint="Run again; what was published is untouched.")
+
+
 def first_line(error: BaseException) -> str:
     """Return the first line of an error's text."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]

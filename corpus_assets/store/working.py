@@ -115,7 +115,15 @@ class WorkingStore:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self.close()
+        """Close; a database error of the body (a full disk, say) becomes a ``StoreError`` that names the file."""
+        import duckdb
+
+        try:
+            self.close()
+        except duckdb.Error as closing:
+            error = error or closing
+        if isinstance(error, duckdb.Error):
+            raise duck.explain_error(error, self.path) from error
 
     def close(self) -> None:
         """Close the file; a second call does nothing."""
