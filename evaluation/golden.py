@@ -116,8 +116,8 @@ def _pool_entry(chunk: Chunk) -> dict[str, Any]:
 def judge_golden(draft_path: Path, *, ask: Asker, show: Callable[[str], None]) -> int:
     """Walk a person through the unjudged pool entries of a draft; returns how many were judged. Saved after each.
 
-    ``ask`` reads one line (``input`` or a test's answers), ``show`` prints one. Answers: 0 to 3, s to skip the case, q to
-    stop. A new wording of the query may be typed when a case begins.
+    ``ask`` reads one line (``input`` or a test's answers), ``show`` prints one. Answers: 0 to 3, s to skip the case, q
+    to stop. A new wording of the query may be typed when a case begins.
     """
     draft = read_draft(draft_path)
     num = 0

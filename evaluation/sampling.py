@@ -90,11 +90,12 @@ def _page(generation: Generation, queries: Mapping[str, str], items: Sequence[Ma
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" '
-        f'content="{policy}"><title>Hits to label</title><style>body{{font:16px/1.5 system-ui,sans-serif;max-width:48rem;'
-        f"margin:2rem auto;padding:0 1rem}}section{{border:1px solid #d5dbe1;padding:.4rem .8rem;margin:.6rem 0}}"
+        f'content="{policy}"><title>Hits to label</title><style>body{{font:16px/1.5 system-ui,sans-serif;'
+        f"max-width:48rem;margin:2rem auto;padding:0 1rem}}section{{border:1px solid #d5dbe1;padding:.4rem .8rem;"
+        f"margin:.6rem 0}}"
         f"h3{{font-size:.9rem;margin:.2rem 0}}</style></head><body><h1>Hits to label</h1><p>For each hit write into "
-        f"{LABELS_FILE}: <b>grounded</b> (it answers the question or a part of it), <b>broad</b> (right topic, no answer), "
-        f"<b>miss</b>.</p>{''.join(body)}</body></html>\n"
+        f"{LABELS_FILE}: <b>grounded</b> (it answers the question or a part of it), <b>broad</b> (right topic, no "
+        f"answer), <b>miss</b>.</p>{''.join(body)}</body></html>\n"
     )
 
 
@@ -193,6 +194,6 @@ def _store(home: Path, report: Mapping[str, Any]) -> None:
             embedder=current.embedder,
             golden_hash=current.golden_hash,
             num_cases=current.num_cases,
-            decided_by="person",
+            decided_by="person" if is_vaguer else current.decided_by,
         ),
     )
