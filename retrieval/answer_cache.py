@@ -33,7 +33,50 @@ QUANTITY_ASKED = frozenset(
 # Words that open or decorate a question without changing what is asked.
 FRAME_WORDS = frozenset(
     stem(word)
-    for word in ["effect", "effects", "impact", "influence", "role", "evidence", "study", "studies", "paper", "papers", "literature", "research", "known", "report", "reported", "reports", "show", "shown", "say", "explain", "describe", "summarise", "summarize", "tell", "give", "find", "found", "according", "main", "key", "current", "please", "question", "exactly", "kind", "kinds", "type", "types", "thing", "things", "way", "ways"]
+    for word in [
+        "effect",
+        "effects",
+        "impact",
+        "influence",
+        "role",
+        "evidence",
+        "study",
+        "studies",
+        "paper",
+        "papers",
+        "literature",
+        "research",
+        "known",
+        "report",
+        "reported",
+        "reports",
+        "show",
+        "shown",
+        "say",
+        "explain",
+        "describe",
+        "summarise",
+        "summarize",
+        "tell",
+        "give",
+        "find",
+        "found",
+        "according",
+        "main",
+        "key",
+        "current",
+        "please",
+        "question",
+        "exactly",
+        "kind",
+        "kinds",
+        "type",
+        "types",
+        "thing",
+        "things",
+        "way",
+        "ways",
+    ]
 )
 RELATION_WORDS = frozenset(
     {"before", "after", "with", "without", "versus", "vs", "than", "between", "against", "during"}

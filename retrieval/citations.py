@@ -158,7 +158,8 @@ class PaperResolver:
         found = self._by_sha256.get(citation.doc_sha256)
         if found is None:
             raise CopilotError(
-                f"No file in {self._papers_dir} has the bytes cited as {citation.path} (sha256 {citation.doc_sha256[:12]}…)",
+                f"No file in {self._papers_dir} has the bytes cited as {citation.path} (sha256"
+                f" {citation.doc_sha256[:12]}…)",
                 hint="The file was changed or removed since the answer was written.",
             )
         return found

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from corpus_assets.errors import BadInputError, CopilotError
 from corpus_assets.settings import AnswerMode, RetrievalMode, Settings, fingerprint
-from retrieval.answer import AnswerRecord, EvidenceItem, NextStep, Split, SplitSide, StageRecord, SubQueryRecord
+from retrieval.answer import AnswerRecord, Cost, EvidenceItem, NextStep, Split, SplitSide, StageRecord, SubQueryRecord
 from retrieval.answer_cache import AnswerCache
 from retrieval.citations import PaperResolver, VerificationReport, verify_answer
 from retrieval.decision import stored_mode
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from retrieval.search import SearchResult
     from retrieval.stance import StanceModel
 
+MODEL_STAGES = frozenset({"plan", "shortlist", "themes", "write", "verify_claims"})
 ABSTENTION = "Not enough evidence in the corpus to answer this."
 
 
@@ -47,10 +48,13 @@ def ask(
 ) -> AnswerRecord:
     """Answer a question from the published corpus (or ``generation``), with citations, and save the answer.
 
+    Without ``language_model`` the one the settings and the environment name is used, with a budget for this question.
     Raises ``BadInputError`` for an empty question or unknown mode, ``NothingPublishedError`` without a corpus.
     """
     settings = settings or Settings()
     state = start(question, mode=mode, top_k=top_k, filters=filters)
+    if language_model is None:
+        language_model = load_model(settings)
     if generation is not None:
         ctx = make_context(
             settings, generation, use_cache=use_cache, language_model=language_model, stance_model=stance_model
@@ -63,6 +67,13 @@ def ask(
             settings, published, use_cache=use_cache, language_model=language_model, stance_model=stance_model
         )
         return finish(run_stages(state, ctx), ctx, save=save)
+
+
+def load_model(settings: Settings) -> LanguageModel | None:
+    """Return the configured language model with a fresh budget for one question, or None without a key."""
+    from retrieval.llm.anthropic_model import load_language_model
+
+    return load_language_model(settings.llm, settings.llm.budget_usd_per_question)
 
 
 def start(
@@ -124,6 +135,7 @@ def finish(state: AskState, ctx: AskContext, *, save: bool = True) -> AnswerReco
                 "stages": state.stages,
                 "cached": True,
                 "cached_question": state.cached_question,
+                "cost": cost_of(state.stages),
             }
         )
     record = build_record(state, ctx)
@@ -142,7 +154,13 @@ def build_record(state: AskState, ctx: AskContext) -> AnswerRecord:
     has_answer = state.layout is not None and not state.abstain_reason
     layout = state.layout if has_answer else None
     answer_id = fingerprint(
-        {"question": state.question, "scope": state.cache_scope, "generation": ctx.generation.id, "mode": state.mode}
+        {
+            "question": state.question,
+            "scope": state.cache_scope,
+            "generation": ctx.generation.id,
+            "mode": state.mode,
+            "writer": state.writer,
+        }
     )
     steps = layout.steps if layout else abstention_steps(state)
     return AnswerRecord(
@@ -174,9 +192,28 @@ def build_record(state: AskState, ctx: AskContext) -> AnswerRecord:
         ),
         faithfulness=state.faithfulness,
         stages=state.stages,
+        cost=cost_of(state.stages),
         retrieval=ctx.retrieval_mode,
         num_removed_citations=state.num_removed_citations,
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def cost_of(stages: Sequence[StageRecord]) -> Cost:
+    """Return what the stages spent on a language model."""
+    return Cost(
+        usd=round(sum(stage.usd for stage in stages), 6),
+        input_tokens=sum(stage.input_tokens for stage in stages),
+        output_tokens=sum(stage.output_tokens for stage in stages),
+        calls=sum(calls for stage in stages if isinstance(calls := stage.detail.get("num_calls"), int)),
+    )
+
+
+def is_as_configured(record: AnswerRecord, ctx: AskContext) -> bool:
+    """Tell whether the configured model did its part: an answer that fell back is not kept for the next who asks."""
+    model = ctx.language_model
+    return model is None or (
+        record.writer == model.name and not any(stage.degraded for stage in record.stages if stage.name in MODEL_STAGES)
     )
 
 
@@ -229,7 +266,7 @@ def save_answer(record: AnswerRecord, state: AskState, ctx: AskContext) -> str:
             record.mode,
             record.model_dump_json(),
         )
-        if not record.abstained and ctx.settings.retrieval.use_answer_cache:
+        if not record.abstained and is_as_configured(record, ctx) and ctx.settings.retrieval.use_answer_cache:
             AnswerCache(ctx.store, state.cache_scope).put(state.planned.question, record.answer_id, record.created_at)
     except CopilotError as error:
         return f"the answer was not saved: {error}"

@@ -43,7 +43,7 @@ def counter_queries(claim: str) -> tuple[str, ...]:
 
 
 def as_statement(question: str) -> str:
-    """Return a yes/no question without its leading auxiliary: "Does drug Q halve relapse?" -> "drug Q halve relapse"."""
+    """Return a yes/no question without its auxiliary: "Does drug Q halve relapse?" -> "drug Q halve relapse"."""
     return re.sub(
         rf"^\W*(?:(?:{AUXILIARIES})\b\s*)(?:it true that\s+|there\s+)?", "", question.strip(), flags=re.I
     ).rstrip(" ?.")

@@ -103,6 +103,7 @@ FRAMING = re.compile(
     r"|wondered|reviewed?|summari[sz]ed?|compared?|discuss(?:ed)?) (?:whether|if|how|why|to|the|what|which)\b"
     r"|\b(?:remains?|is|are|was|were) (?:still |largely |yet |not |poorly |incompletely )*(?:unknown|unclear"
     r"|uncertain|understood|to be (?:seen|determined))\b"
+    r"|\bwe (?:close|end|conclude|begin|start|turn) (?:with|by|to)\b|\b(?:literature|field) has grown\b"
     r"|\b(?:little is known|has received (?:little|much) attention|is of (?:great |growing )?interest"
     r"|have looked (?:chiefly|mainly))\b",
     re.I,
@@ -137,11 +138,15 @@ class Candidate:
     rank: int = 0
     cosine: float | None = None
     relevance: float = 0.0
+    part_scores: Mapping[int, float] = field(
+        default_factory=dict
+    )  # sub-query -> 0..1, where the scorer told them apart
     is_counter: bool = False  # found by the counter-evidence pass
     is_outside_shortlist: bool = False
     stance: StanceLabel = "neutral"
     stance_reason: str = ""
     stance_is_verdict: bool = False
+    stance_quote: str = ""
 
     @property
     def chunk_id(self) -> str:
@@ -167,6 +172,7 @@ class Sentence:
     coverage: tuple[float, ...] = ()  # share of each sub-query's subject words in it, weighted by rarity
     score: float = 0.0
     passage_relevance: float = 0.0
+    is_on_subject: bool = True  # it or its paper's title holds a name the question holds, if the question holds any
     is_reported: bool = False  # says what others found
     companion: Sentence | None = field(default=None, compare=False)  # the next sentence, when it takes this one back
     antecedent: Sentence | None = field(default=None, compare=False)  # the one before, when this one leans on it
@@ -225,6 +231,11 @@ class SentenceReader:
         if paper_id not in self._texts:
             self._texts[paper_id] = self._generation.text(paper_id)
         return self._texts[paper_id]
+
+    def title(self, paper_id: str) -> str:
+        """Return a paper's title, empty when none was found."""
+        paper = self._generation.papers.get(paper_id)
+        return paper.metadata.title if paper else ""
 
     def spans_around(self, paper_id: str, start: int, end: int) -> list[tuple[int, int]]:
         """Return the sentence spans of the paragraphs that ``[start, end)`` touches."""

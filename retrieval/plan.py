@@ -100,7 +100,7 @@ VERBS_THAT_END_A_TOPIC = re.compile(
 class SubQuery:
     """A question that can be searched on its own; ``label`` is its plain heading in an answer.
 
-    ``focus`` is what it asks beyond what it shares with the others, for telling their evidence apart; "" if it stands alone.
+    ``focus`` is what it asks beyond what it shares with the others, to tell their evidence apart; "" if it is alone.
     """
 
     text: str
@@ -167,7 +167,7 @@ def plan_by_rules(question: str) -> Plan:
 
 
 def has_verb(sentence: str) -> bool:
-    """Guess whether a phrase is a statement: it has an auxiliary or a word with a verb's ending after its first word."""
+    """Guess whether a phrase is a statement: it has an auxiliary or a word with a verb's ending past its first."""
     tail = sentence.split()[1:]
     return any(
         re.fullmatch(rf"(?:{AUXILIARIES})", word, re.I) or re.fullmatch(r"[a-z]{3,}(?:s|ed)", word.strip(".,;"))
@@ -355,7 +355,7 @@ def as_question(text: str) -> str:
 
 
 def label_for(question: str) -> str:
-    """Return a short plain heading: the noun phrase of "what is/are …", otherwise the question itself, cut to 14 words."""
+    """Return a short plain heading: the noun phrase of "what is/are …", else the question itself, cut to 14 words."""
     body = re.sub(r"^\W*(?:and|but|or)\b\W*", "", question.strip(), flags=re.I)
     noun_phrase = re.match(r"^\W*what (?:is|are|was|were) (?:the |a |an )?(?P<rest>[^?]+)\??$", body, re.I)
     if noun_phrase and content_words(noun_phrase.group("rest")):

@@ -20,7 +20,8 @@ STYLE = """
 :root{color-scheme:light dark;--line:#8884;--soft:#8881;--mark:#ffe08a;--on-mark:#222}
 body{font:16px/1.55 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem}
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem;border-bottom:1px solid var(--line)}
-table{border-collapse:collapse;width:100%;font-size:.9rem}td,th{border:1px solid var(--line);padding:.3rem .5rem;text-align:left;vertical-align:top}
+table{border-collapse:collapse;width:100%;font-size:.9rem}td,th{border:1px solid var(--line);padding:.3rem .5rem}
+td,th{text-align:left;vertical-align:top}
 blockquote{margin:.4rem 0;padding:.4rem .8rem;background:var(--soft);border-left:3px solid var(--line)}
 mark{background:var(--mark);color:var(--on-mark)}.meta{opacity:.75;font-size:.9rem}.bad{color:#b00020}.good{color:#1b7f3b}
 .scroll{overflow-x:auto}a{color:inherit}
@@ -36,8 +37,7 @@ def render_markdown(record: AnswerRecord) -> str:
             "\n".join(f"- [{c.n}] p. {c.pages or '?'}: “{escape_markdown(c.quote)}”" for c in record.citations)
         )
     lines.append(summary_line(record))
-    for note in record.notes:
-        lines.append(f"Note: {escape_markdown(note)}")
+    lines.extend(f"Note: {escape_markdown(note)}" for note in record.notes)
     degraded = [f"{stage.name}: {text}" for stage in record.stages for text in stage.degraded]
     if degraded:
         lines.append("Degraded: " + "; ".join(escape_markdown(text) for text in degraded))
@@ -129,7 +129,8 @@ def quotes_html(record: AnswerRecord, context_of: Callable[[Citation], tuple[str
         )
         parts.append(
             f'<div id="q{citation.n}"><p><strong>[{citation.n}]</strong> {clean(source)}{flags}</p><blockquote>'
-            f"{'…' if before else ''}{clean(before)} <mark>{clean(citation.quote)}</mark> {clean(after)}{'…' if after else ''}"
+            f"{'…' if before else ''}{clean(before)} <mark>{clean(citation.quote)}</mark> "
+            f"{clean(after)}{'…' if after else ''}"
             f'</blockquote><p class="meta">characters {citation.char_start} to {citation.char_end} · file '
             f"{clean(citation.doc_sha256[:16])}…</p></div>"
         )
@@ -141,7 +142,8 @@ def splits_html(record: AnswerRecord) -> str:
     if not record.splits:
         return ""
     rows = "".join(
-        f"<tr><td>{clean(split.label)}</td><td>{clean(split.basis)}</td><td>{'verdict' if split.is_verdict else 'check'}</td></tr>"
+        f"<tr><td>{clean(split.label)}</td><td>{clean(split.basis)}</td>"
+        f"<td>{'verdict' if split.is_verdict else 'check'}</td></tr>"
         for split in record.splits
     )
     return table("Splits", ("about", "basis", "kind"), rows)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from corpus_assets.errors import ModelMissingError
 from corpus_assets.model import SectionKind
+from retrieval.claims.check import find_entities
 from retrieval.passages import (
     CAPTION,
     FRAMING,
@@ -20,7 +21,7 @@ from retrieval.passages import (
 )
 from retrieval.plan import Plan
 from retrieval.rarity import CorpusTerms
-from retrieval.terms import content_stems
+from retrieval.terms import content_stems, fold, words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -97,30 +98,44 @@ def score_sentences(
 ) -> dict[str, tuple[Sentence, ...]]:
     """Return each candidate's quotable sentences with similarity and coverage for the question and each sub-query.
 
-    Column 0 is the question itself, column ``i + 1`` sub-query ``i``.
+    Column 0 is the question itself, column ``i + 1`` sub-query ``i``. A sentence is compared with its paper's title
+    before it, because a finding seldom repeats what the paper is about; coverage is the mean of with and without.
     """
     questions = [plan.question, *(sub_query.text for sub_query in plan.sub_queries)]
     focuses = [plan.question, *(sub_query.focus or sub_query.text for sub_query in plan.sub_queries)]
     by_chunk = {candidate.chunk_id: reader.sentences(candidate.chunk) for candidate in candidates}
-    unique = {sentence.key: sentence.text for sentences in by_chunk.values() for sentence in sentences}
+    context = {item.paper_id: reader.title(item.paper_id) for item in candidates}
+    title_stems = {key: frozenset(content_stems(title)) for key, title in context.items()}
+    unique = {
+        sentence.key: f"{context[sentence.paper_id]}: {sentence.text}"
+        for sentences in by_chunk.values()
+        for sentence in sentences
+    }
     similarities = embed_similarities([*questions, *focuses], list(unique.values()), embedder)
+    wanted = {fold(name) for name in find_entities(plan.question)}
     row_of = {key: row for row, key in enumerate(unique)}
     scored: dict[str, tuple[Sentence, ...]] = {}
     for chunk_id, sentences in by_chunk.items():
         rows = []
         for sentence in sentences:
             stems = frozenset(content_stems(sentence.text))
+            in_context = stems | title_stems[sentence.paper_id]
             coverage = mean_pairs(
-                [terms.coverage(question, stems) for question in questions],
+                [terms.coverage(question, in_context) for question in questions],
                 [terms.coverage(focus, stems) for focus in focuses],
             )
             cosines = coverage
             if similarities is not None:
                 row = [float(value) for value in similarities[row_of[sentence.key]]]
                 cosines = mean_pairs(row[: len(questions)], row[len(questions) :])
+            on_subject = not wanted or bool(wanted & set(words(f"{context[sentence.paper_id]} {sentence.text}")))
             rows.append(
                 replace(
-                    sentence, similarities=cosines, coverage=coverage, score=sentence_score(sentence, cosines, coverage)
+                    sentence,
+                    similarities=cosines,
+                    coverage=coverage,
+                    is_on_subject=on_subject,
+                    score=sentence_score(sentence, cosines, coverage),
                 )
             )
         scored[chunk_id] = tuple(rows)
@@ -185,25 +200,25 @@ def load_cross_encoder(settings: RetrievalSettings) -> tuple[CrossEncoder | None
         return None, f"reranker {name}: {error.message}"
 
 
-def score_passages(plan: Plan, candidates: Sequence[Candidate], cross_encoder: CrossEncoder) -> dict[str, float]:
-    """Return chunk id -> the cross-encoder's score mapped to 0..1.
+def score_passages(plan: Plan, candidates: Sequence[Candidate], cross_encoder: CrossEncoder) -> list[Candidate]:
+    """Return the candidates with the cross-encoder's score, mapped to 0..1, as their relevance.
 
-    Against the original question; of a question in several parts, against the parts that found the passage, the best one
-    counting: a passage that answers one part well scores low against the whole.
+    Against the original question; of a question in several parts, against the parts that found the passage, the best
+    one counting: a passage that answers one part well scores low against the whole.
     """
+    is_in_parts = plan.is_multi_hop and not plan.is_comparison
     pairs: list[tuple[str, str]] = []
-    owners: list[str] = []
     for item in candidates:
         passage = " ".join(item.chunk.text.split()[:MAX_RERANK_WORDS])
-        asked = [plan.question]
-        if plan.is_multi_hop and not plan.is_comparison:
-            asked = [plan.sub_queries[index].text for index in item.sub_queries]
+        asked = [plan.sub_queries[index].text for index in item.sub_queries] if is_in_parts else [plan.question]
         pairs.extend((question, passage) for question in asked)
-        owners.extend(item.chunk_id for _ in asked)
-    scores: dict[str, float] = {}
-    for key, logit in zip(owners, cross_encoder.predict(pairs), strict=True):
-        scores[key] = max(scores.get(key, 0.0), round(sigmoid(float(logit)), 6))
-    return scores
+    scores = iter(round(sigmoid(float(logit)), 6) for logit in cross_encoder.predict(pairs))
+    scored = []
+    for item in candidates:
+        parts = {index: next(scores) for index in item.sub_queries} if is_in_parts else {}
+        relevance = max(parts.values()) if parts else next(scores)
+        scored.append(replace(item, relevance=relevance, part_scores=parts))
+    return scored
 
 
 def fuse_with_first_stage(candidates: Sequence[Candidate], scores: Mapping[str, float], rrf_k: int) -> list[str]:
@@ -214,13 +229,15 @@ def fuse_with_first_stage(candidates: Sequence[Candidate], scores: Mapping[str, 
     return [key for key, _ in fuse_ranks([first_stage, by_score], k=rrf_k)]
 
 
-def keep_best(candidates: Sequence[Candidate], scores: Mapping[str, float], *, num: int, rrf_k: int) -> list[Candidate]:
-    """Return the best ``num`` candidates by the fused order, and three for each sub-query, in their first-stage order."""
-    fused = fuse_with_first_stage(candidates, scores, rrf_k)
-    kept = set(fused[:num])
-    for index in sorted({number for item in candidates for number in item.sub_queries}):
-        own = [item.chunk_id for item in candidates if index in item.sub_queries]
-        kept.update(own[:3])
+def keep_best(candidates: Sequence[Candidate], *, num: int, rrf_k: int) -> list[Candidate]:
+    """Return the best ``num`` scored candidates by the fused order, and four for each part, in first-stage order."""
+    scores = {item.chunk_id: item.relevance for item in candidates}
+    kept = set(fuse_with_first_stage(candidates, scores, rrf_k)[:num])
+    for part in sorted({part for item in candidates for part in item.part_scores}):
+        own = sorted(
+            (-item.part_scores[part], item.rank, item.chunk_id) for item in candidates if part in item.part_scores
+        )
+        kept.update(key for _, _, key in own[:4])
     return [item for item in candidates if item.chunk_id in kept]
 
 
@@ -260,6 +277,12 @@ def max_blend(sentence: Sentence) -> float:
     )
 
 
+def part_strength(item: Candidate, part: int, sentences: Sequence[Sentence]) -> float:
+    """Return how well a passage answers one part: the scorer's word if it told parts apart, and its best sentence's."""
+    best = max((sentence.similarities[part + 1] for sentence in sentences), default=-1.0)
+    return best + item.part_scores.get(part, 0.0) if item.part_scores else best
+
+
 def select_evidence(
     plan: Plan,
     ordered: Sequence[Candidate],
@@ -279,16 +302,11 @@ def select_evidence(
         per_paper[candidate.paper_id] = per_paper.get(candidate.paper_id, 0) + 1
 
     if len(plan.sub_queries) > 1:
-        for column in range(1, len(plan.sub_queries) + 1):
-            position = {candidate.chunk_id: index for index, candidate in enumerate(ordered)}
-            best = sorted(
-                ordered,
-                key=lambda item, column=column: (  # type: ignore[misc]
-                    -max((s.similarities[column] for s in sentences.get(item.chunk_id, ())), default=-1.0),
-                    position[item.chunk_id],
-                ),
-            )
-            for candidate in best[:2]:
+        position = {candidate.chunk_id: index for index, candidate in enumerate(ordered)}
+        for part in range(len(plan.sub_queries)):
+            strength = {item.chunk_id: part_strength(item, part, sentences.get(item.chunk_id, ())) for item in ordered}
+            best = sorted(ordered, key=lambda item: (-strength[item.chunk_id], position[item.chunk_id]))
+            for candidate in best[: max(2, k // (len(plan.sub_queries) + 1))]:
                 take(candidate)
     for candidate in ordered:
         take(candidate)

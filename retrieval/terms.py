@@ -112,7 +112,7 @@ def overlap(a: Iterable[str], b: Iterable[str]) -> float:
 
 
 def count_words(text: str) -> int:
-    """Return the number of white-space separated pieces, heading and list marks included: the strictest way to count."""
+    """Return the number of white-space separated pieces, heading and list marks included: the strictest count."""
     return len(text.split())
 
 

@@ -20,42 +20,63 @@ RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 
 # unit -> (dimension, factor to the dimension's base); case matters (mM is not mm), litres aside.
 SCALED_UNITS: dict[str, tuple[str, float]] = {
-    "kg": ("g", 1e3), "g": ("g", 1.0), "mg": ("g", 1e-3), "μg": ("g", 1e-6), "mcg": ("g", 1e-6), "ng": ("g", 1e-9), "pg": ("g", 1e-12),
+    "kg": ("g", 1e3), "g": ("g", 1.0), "mg": ("g", 1e-3), "μg": ("g", 1e-6), "mcg": ("g", 1e-6),
+    "ng": ("g", 1e-9), "pg": ("g", 1e-12),
     "L": ("L", 1.0), "dL": ("L", 1e-1), "mL": ("L", 1e-3), "μL": ("L", 1e-6), "nL": ("L", 1e-9),
     "km": ("m", 1e3), "m": ("m", 1.0), "cm": ("m", 1e-2), "mm": ("m", 1e-3), "μm": ("m", 1e-6), "nm": ("m", 1e-9),
     "M": ("M", 1.0), "mM": ("M", 1e-3), "μM": ("M", 1e-6), "nM": ("M", 1e-9), "pM": ("M", 1e-12),
     "mol": ("mol", 1.0), "mmol": ("mol", 1e-3), "μmol": ("mol", 1e-6), "nmol": ("mol", 1e-9),
     "year": ("year", 1.0), "month": ("month", 1.0), "week": ("day", 7.0), "day": ("day", 1.0),
-    "hour": ("s", 3600.0), "minute": ("s", 60.0), "s": ("s", 1.0), "ms": ("s", 1e-3), "μs": ("s", 1e-6), "ns": ("s", 1e-9),
-    "%": ("%", 1.0), "percentage point": ("pp", 1.0), "fold": ("fold", 1.0), "°C": ("°C", 1.0), "°F": ("°F", 1.0), "K": ("K", 1.0),
+    "hour": ("s", 3600.0), "minute": ("s", 60.0), "s": ("s", 1.0), "ms": ("s", 1e-3), "μs": ("s", 1e-6),
+    "ns": ("s", 1e-9),
+    "%": ("%", 1.0), "percentage point": ("pp", 1.0), "fold": ("fold", 1.0), "°C": ("°C", 1.0), "°F": ("°F", 1.0),
+    "K": ("K", 1.0),
     "°": ("°", 1.0), "degree": ("°", 1.0),
-    "Pa": ("Pa", 1.0), "kPa": ("Pa", 1e3), "MPa": ("Pa", 1e6), "GPa": ("Pa", 1e9), "hPa": ("Pa", 1e2), "mmHg": ("mmHg", 1.0),
+    "Pa": ("Pa", 1.0), "kPa": ("Pa", 1e3), "MPa": ("Pa", 1e6), "GPa": ("Pa", 1e9), "hPa": ("Pa", 1e2),
+    "mmHg": ("mmHg", 1.0),
     "Hz": ("Hz", 1.0), "kHz": ("Hz", 1e3), "MHz": ("Hz", 1e6), "GHz": ("Hz", 1e9),
-    "J": ("J", 1.0), "kJ": ("J", 1e3), "kcal": ("kcal", 1.0), "eV": ("eV", 1.0), "keV": ("eV", 1e3), "MeV": ("eV", 1e6), "GeV": ("eV", 1e9), "TeV": ("eV", 1e12),
-    "W": ("W", 1.0), "mW": ("W", 1e-3), "kW": ("W", 1e3), "MW": ("W", 1e6), "V": ("V", 1.0), "mV": ("V", 1e-3), "kV": ("V", 1e3),
-    "A": ("A", 1.0), "mA": ("A", 1e-3), "T": ("T", 1.0), "mT": ("T", 1e-3), "Gy": ("Gy", 1.0), "mGy": ("Gy", 1e-3), "Sv": ("Sv", 1.0), "mSv": ("Sv", 1e-3),
-    "N": ("N", 1.0), "kN": ("N", 1e3), "Da": ("Da", 1.0), "kDa": ("Da", 1e3), "bp": ("bp", 1.0), "kb": ("bp", 1e3), "Mb": ("bp", 1e6),
-    "fL": ("L", 1e-15), "IU": ("IU", 1.0), "U": ("U", 1.0), "ppm": ("ppm", 1.0), "ppb": ("ppb", 1.0), "dB": ("dB", 1.0), "rpm": ("rpm", 1.0), "ha": ("ha", 1.0),
+    "J": ("J", 1.0), "kJ": ("J", 1e3), "kcal": ("kcal", 1.0), "eV": ("eV", 1.0), "keV": ("eV", 1e3),
+    "MeV": ("eV", 1e6), "GeV": ("eV", 1e9), "TeV": ("eV", 1e12),
+    "W": ("W", 1.0), "mW": ("W", 1e-3), "kW": ("W", 1e3), "MW": ("W", 1e6), "V": ("V", 1.0), "mV": ("V", 1e-3),
+    "kV": ("V", 1e3),
+    "A": ("A", 1.0), "mA": ("A", 1e-3), "T": ("T", 1.0), "mT": ("T", 1e-3), "Gy": ("Gy", 1.0),
+    "mGy": ("Gy", 1e-3), "Sv": ("Sv", 1.0), "mSv": ("Sv", 1e-3),
+    "N": ("N", 1.0), "kN": ("N", 1e3), "Da": ("Da", 1.0), "kDa": ("Da", 1e3), "bp": ("bp", 1.0),
+    "kb": ("bp", 1e3), "Mb": ("bp", 1e6),
+    "fL": ("L", 1e-15), "IU": ("IU", 1.0), "U": ("U", 1.0), "ppm": ("ppm", 1.0), "ppb": ("ppb", 1.0),
+    "dB": ("dB", 1.0), "rpm": ("rpm", 1.0), "ha": ("ha", 1.0),
     "GB": ("B", 1e9), "MB": ("B", 1e6), "kB": ("B", 1e3), "TB": ("B", 1e12),
 }  # fmt: skip
 UNIT_SPELLINGS: dict[str, str] = {
-    "l": "L", "ml": "mL", "μl": "μL", "dl": "dL", "nl": "nL", "fl": "fL", "ug": "μg", "ul": "μL", "um": "μm", "uM": "μM",
+    "l": "L", "ml": "mL", "μl": "μL", "dl": "dL", "nl": "nL", "fl": "fL", "ug": "μg", "ul": "μL", "um": "μm",
+    "uM": "μM",
     "years": "year", "yr": "year", "yrs": "year", "y": "year", "months": "month", "mo": "month", "mos": "month",
-    "weeks": "week", "wk": "week", "wks": "week", "days": "day", "d": "day", "hours": "hour", "hr": "hour", "hrs": "hour",
-    "h": "hour", "minutes": "minute", "min": "minute", "mins": "minute", "seconds": "s", "second": "s", "sec": "s", "secs": "s",
+    "weeks": "week", "wk": "week", "wks": "week", "days": "day", "d": "day", "hours": "hour", "hr": "hour",
+    "hrs": "hour",
+    "h": "hour", "minutes": "minute", "min": "minute", "mins": "minute", "seconds": "s", "second": "s",
+    "sec": "s", "secs": "s",
     "percent": "%", "per cent": "%", "percentage points": "percentage point", "percentage-point": "percentage point",
-    "-fold": "fold", "times": "fold", "grams": "g", "gram": "g", "milligrams": "mg", "milligram": "mg", "micrograms": "μg",
+    "-fold": "fold", "times": "fold", "grams": "g", "gram": "g", "milligrams": "mg", "milligram": "mg",
+    "micrograms": "μg",
     "microgram": "μg", "kilograms": "kg", "kilogram": "kg", "litres": "L", "liters": "L", "litre": "L", "liter": "L",
-    "metres": "m", "meters": "m", "metre": "m", "meter": "m", "kilometres": "km", "kilometers": "km", "°c": "°C", "ºC": "°C",
-    "mm Hg": "mmHg", "degrees": "degree", "degrees Celsius": "°C", "millimolar": "mM", "micromolar": "μM", "nanomolar": "nM",
+    "metres": "m", "meters": "m", "metre": "m", "meter": "m", "kilometres": "km", "kilometers": "km", "°c": "°C",
+    "ºC": "°C",
+    "mm Hg": "mmHg", "degrees": "degree", "degrees Celsius": "°C", "millimolar": "mM", "micromolar": "μM",
+    "nanomolar": "nM",
     "base pairs": "bp", "units": "U",
 }  # fmt: skip
 _UNIT_NAMES = sorted({*SCALED_UNITS, *UNIT_SPELLINGS}, key=lambda name: (-len(name), name))
 UNIT = r"(?:" + "|".join(re.escape(name) for name in _UNIT_NAMES) + r")(?![A-Za-zμ])"
-COMPOUND = rf"{UNIT}(?:(?:\s?/\s?|\s+per\s+|\s?[·⋅]\s?|\s(?=[A-Za-zμ]+\^-))(?:{UNIT}|kg|cell|person|dose|[a-z]+)(?:\^-?\d)?|\^-?\d)*"
+COMPOUND = (
+    rf"{UNIT}(?:(?:\s?/\s?|\s+per\s+|\s?[·⋅]\s?|\s(?=[A-Za-zμ]+\^-))"
+    rf"(?:{UNIT}|kg|cell|person|dose|[a-z]+)(?:\^-?\d)?|\^-?\d)*"
+)
 
 NUMBER = r"(?:\d{1,3}(?: \d{3})+(?:[.,]\d+)?|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+[.,·]\d+|\d+|(?<![\d.])\.\d+)"
-SCIENTIFIC = rf"(?P<mantissa>-?{NUMBER})\s*(?:[x×*·⋅]\s*10\s*(?:\^\s*)?\(?\s*(?P<power>[-+]?\d{{1,4}})\)?|[eE](?P<e>[-+]?\d{{1,4}}))"
+SCIENTIFIC = (
+    rf"(?P<mantissa>-?{NUMBER})\s*(?:[x×*·⋅]\s*10\s*(?:\^\s*)?\(?\s*(?P<power>[-+]?\d{{1,4}})\)?"
+    r"|[eE](?P<e>[-+]?\d{1,4}))"
+)
 QUANTITY = re.compile(
     rf"(?<![\w.])(?:{SCIENTIFIC}|(?P<bare>10)\^(?P<bare_power>[-+]?\d{{1,4}})"
     rf"|(?P<number>(?:(?<![\w)\]])-)?{NUMBER}))(?![\d])"
@@ -71,11 +92,15 @@ LABEL_BEFORE = re.compile(
 )
 LABELS_THAT_COUNT = re.compile(r"\b(?:phase|stage|grade|type|class|experiment)\.?\s?$", re.I)
 BEFORE: tuple[tuple[re.Pattern[str], Comparator], ...] = (
-    (re.compile(r"(?:\b(?:no|not) (?:more|greater|higher|longer) than|\bat most|\bup to|\bmaximum of|\bat maximum|≤|<=|⩽|\bnot exceed(?:ing)?)\s*$", re.I), "<="),
+    (re.compile(r"(?:\b(?:no|not) (?:more|greater|higher|longer) than|\bat most|\bup to|\bmaximum of|\bat maximum"
+                r"|≤|<=|⩽|\bnot exceed(?:ing)?)\s*$", re.I), "<="),
     (re.compile(r"(?:\b(?:no|not) (?:less|fewer|lower|shorter) than|\bat least|\bminimum of|≥|>=|⩾)\s*$", re.I), ">="),
-    (re.compile(r"(?:\b(?:less|fewer|lower|smaller|shorter|younger|earlier) than|\bbelow|\bunder|<|\bwithin)\s*$", re.I), "<"),
-    (re.compile(r"(?:\b(?:more|greater|higher|larger|longer|older|later) than|\babove|\bover|>|\bexceed(?:s|ed|ing)?)\s*$", re.I), ">"),
-    (re.compile(r"(?:\b(?:about|approximately|approx\.?|around|roughly|nearly|almost|some|circa|c\.|ca\.?|close to|an? estimated|estimated at)|~)\s*$", re.I), "~"),
+    (re.compile(r"(?:\b(?:less|fewer|lower|smaller|shorter|younger|earlier) than|\bbelow|\bunder|<|\bwithin)\s*$",
+                re.I), "<"),
+    (re.compile(r"(?:\b(?:more|greater|higher|larger|longer|older|later) than|\babove|\bover|>"
+                r"|\bexceed(?:s|ed|ing)?)\s*$", re.I), ">"),
+    (re.compile(r"(?:\b(?:about|approximately|approx\.?|around|roughly|nearly|almost|some|circa|c\.|ca\.?|close to"
+                r"|an? estimated|estimated at)|~)\s*$", re.I), "~"),
 )  # fmt: skip
 AFTER: tuple[tuple[re.Pattern[str], Comparator], ...] = (
     (re.compile(r"^\s*(?:or more|or greater|or higher|or longer|or older|and (?:above|over)|\+)(?!\w)", re.I), ">="),
@@ -85,9 +110,12 @@ AFTER: tuple[tuple[re.Pattern[str], Comparator], ...] = (
     ),
 )
 WORD_NUMBERS = {
-    "zero": 0, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11,
-    "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16, "seventeen": 17, "eighteen": 18, "nineteen": 19,
-    "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90, "hundred": 100,
+    "zero": 0, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+    "eleven": 11,
+    "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16, "seventeen": 17, "eighteen": 18,
+    "nineteen": 19,
+    "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
+    "hundred": 100,
 }  # fmt: skip
 WORD_NUMBER = re.compile(
     rf"\b(?:{'|'.join(WORD_NUMBERS)})\b(?!-?(?:fold|sided|tailed|way|dimensional|stage|step))", re.I

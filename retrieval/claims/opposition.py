@@ -93,7 +93,7 @@ def compare_negations(
 
 
 def bearing_heads(negation: Negation) -> tuple[str, ...]:
-    """Return the word a negation bears on, and the next one when the first only says how much ("no significant effect")."""
+    """Return the word a negation bears on, and the next when the first only says how much ("no significant effect")."""
     return negation.heads if negation.heads[0] in DEGREE_WORDS else negation.heads[:1]
 
 

@@ -16,11 +16,16 @@ NEGATION = re.compile(
     re.I,
 )
 PREFIXED = {
-    "insignificant": "significant", "nonsignificant": "significant", "non-significant": "significant", "ineffective": "effective",
-    "unaffected": "affected", "unchanged": "changed", "unrelated": "related", "unassociated": "associated", "independent": "dependent",
-    "dissimilar": "similar", "inactive": "active", "insensitive": "sensitive", "undetectable": "detectable", "unsafe": "safe",
-    "unable": "able", "impossible": "possible", "unnecessary": "necessary", "inconsistent": "consistent", "unreliable": "reliable",
-    "undetected": "detected", "uncorrelated": "correlated", "unsuccessful": "successful", "incorrect": "correct", "invalid": "valid",
+    "insignificant": "significant", "nonsignificant": "significant", "non-significant": "significant",
+    "ineffective": "effective",
+    "unaffected": "affected", "unchanged": "changed", "unrelated": "related", "unassociated": "associated",
+    "independent": "dependent",
+    "dissimilar": "similar", "inactive": "active", "insensitive": "sensitive", "undetectable": "detectable",
+    "unsafe": "safe",
+    "unable": "able", "impossible": "possible", "unnecessary": "necessary", "inconsistent": "consistent",
+    "unreliable": "reliable",
+    "undetected": "detected", "uncorrelated": "correlated", "unsuccessful": "successful", "incorrect": "correct",
+    "invalid": "valid",
     "absent": "present", "inferior": "superior",
 }  # fmt: skip
 SCOPE_END = re.compile(
@@ -41,26 +46,38 @@ AXES: tuple[tuple[frozenset[str], frozenset[str]], ...] = tuple(
     (_stems(up), _stems(down))
     for up, down in (
         (
-            "increase increased increasing raise raised rise rises rising rose risen elevate elevated elevation high higher highest greater"
-            " gain gained grow grew growth enhance enhanced enhancement boost boosted augment augmented upregulate upregulated"
-            " upregulation up-regulated up-regulation more amplify amplified expand expanded expansion larger upward exceed exceeds exceeded"
-            " double doubled doubles triple tripled longer prolong prolonged prolongation extend extended longest most accumulate",
-            "decrease decreased decreasing reduce reduced reduction low lower lowered lowest fall falls fell fallen falling drop dropped"
-            " decline declined diminish diminished less fewer downregulate downregulated downregulation down-regulated down-regulation"
-            " attenuate attenuated attenuation lessen lessened shrink shrank shrunk smaller downward halve halved halves deplete depleted"
+            "increase increased increasing raise raised rise rises rising rose risen elevate elevated elevation"
+            " high higher highest greater"
+            " gain gained grow grew growth enhance enhanced enhancement boost boosted augment augmented"
+            " upregulate upregulated"
+            " upregulation up-regulated up-regulation more amplify amplified expand expanded expansion larger"
+            " upward exceed exceeds exceeded"
+            " double doubled doubles triple tripled longer prolong prolonged prolongation extend extended"
+            " longest most accumulate",
+            "decrease decreased decreasing reduce reduced reduction low lower lowered lowest fall falls fell"
+            " fallen falling drop dropped"
+            " decline declined diminish diminished less fewer downregulate downregulated downregulation"
+            " down-regulated down-regulation"
+            " attenuate attenuated attenuation lessen lessened shrink shrank shrunk smaller downward halve"
+            " halved halves deplete depleted"
             " depletion shorter shorten shortened curb curbed least shortest lowers",
         ),
         (
-            "improve improved improves improvement better best superior superiority outperform outperformed outperforms benefit beneficial"
+            "improve improved improves improvement better best superior superiority outperform outperformed"
+            " outperforms benefit beneficial"
             " strengthen strengthened ameliorate ameliorated favourable favorable",
-            "worsen worsened worsens worsening worse worst inferior inferiority underperform underperformed impair impaired impairment harm"
+            "worsen worsened worsens worsening worse worst inferior inferiority underperform underperformed"
+            " impair impaired impairment harm"
             " harmful deteriorate deteriorated deterioration weaken weakened unfavourable unfavorable",
         ),
         (
-            "promote promoted promotes promotion stimulate stimulated stimulation activate activated activates activation induce induced"
+            "promote promoted promotes promotion stimulate stimulated stimulation activate activated activates"
+            " activation induce induced"
             " induces induction facilitate facilitated trigger enable enabled",
-            "inhibit inhibited inhibits inhibition suppress suppressed suppresses suppression block blocked blocks prevent prevented"
-            " prevents prevention repress repressed repression abolish abolished inactivate inactivated inactivation hinder silence silenced",
+            "inhibit inhibited inhibits inhibition suppress suppressed suppresses suppression block blocked"
+            " blocks prevent prevented"
+            " prevents prevention repress repressed repression abolish abolished inactivate inactivated"
+            " inactivation hinder silence silenced",
         ),
         (
             "cause caused causes causing induce trigger",
@@ -242,7 +259,7 @@ def is_directional(token_stem: str, word: str) -> bool:
 
 
 def quantifier_level(text: str) -> int | None:
-    """Return how much of a group a sentence speaks of (0 none … 5 all), by its strongest quantifier; None without one."""
+    """Return how much of a group a sentence speaks of (0 none … 5 all) by its strongest quantifier, else None."""
     levels = [level for pattern, level in QUANTIFIERS if pattern.search(text)]
     return max(levels) if levels else None
 

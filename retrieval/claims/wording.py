@@ -31,7 +31,7 @@ def check_frame(claim: str, aligned: str, evidence: str) -> ClaimVerdict | None:
         if tag == "equal":
             continue
         given, claimed = first[start:end], second[begin:finish]
-        inside_quote = 0 < start and end < len(first)
+        inside_quote = start > 0 and end < len(first)
         if (NEGATORS & set(claimed)) != (NEGATORS & set(given)) and (inside_quote or tag != "delete"):
             word = sorted((NEGATORS & set(claimed)) ^ (NEGATORS & set(given)))[0]
             return ClaimVerdict("contradicted", f"“{word}” stands on one side only")

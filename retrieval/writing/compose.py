@@ -29,6 +29,8 @@ LABELS = {"finding": "Finding", "synthesis": "Synthesis", "extrapolation": "Extr
 THIN_NOTE = "The evidence found is thin for this length, so the answer is shorter."
 NO_PRACTICE = "The passages found do not say what to do; weigh them against your own setting first. (general)"
 
+NO_IDEA = "None: no two of the papers found here can be joined by what they state."
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -125,10 +127,8 @@ class Numbering:
 
     def marks(self, sentences: Sequence[Sentence]) -> str:
         """Return " [1] [2]" for the bound ones of ``sentences``."""
-        found = []
-        for sentence in sentences:
-            if sentence.key in self._bound:
-                found.append(self.numbers.setdefault(sentence.key, len(self.numbers) + 1))
+        cited = [sentence.key for sentence in sentences if sentence.key in self._bound]
+        found = [self.numbers.setdefault(key, len(self.numbers) + 1) for key in cited]
         return "".join(f" [{number}]" for number in dict.fromkeys(found))
 
     def citations(self) -> tuple[Citation, ...]:
@@ -146,11 +146,15 @@ def lay_out(draft: Draft, bound: Mapping[SentenceKey, Citation], mode: AnswerMod
             continue
         parts.append(f"## {HEADINGS[section.name]}")
         parts.extend(render_block(section, block, numbering) for block in section.blocks)
+    if mode == "ideas":
+        for name in ("finding", "synthesis", "extrapolation", "hypothesis"):
+            if name not in names:
+                parts += [f"## {HEADINGS[name]}", NO_IDEA]
     if mode in {"standard", "detailed"} and "practice" not in names:
         parts += [f"## {HEADINGS['practice']}", NO_PRACTICE]
     steps: list[NextStep] = []
-    lines = []
-    for position, step in enumerate(draft.steps, start=1):
+    lines: list[str] = []
+    for step in draft.steps:
         marks = numbering.marks([sentence for sentence in step.sentences if sentence.key in numbering.numbers])
         is_general = not marks
         if step.sentences and is_general and len(draft.steps) > 1:
@@ -159,7 +163,6 @@ def lay_out(draft: Draft, bound: Mapping[SentenceKey, Citation], mode: AnswerMod
         lines.append(f"{len(lines) + 1}. {text}{marks}{' (general)' if is_general else ''}")
         numbers = tuple(dict.fromkeys(numbering.numbers[s.key] for s in step.sentences if s.key in numbering.numbers))
         steps.append(NextStep(text=step.text, citations=numbers, is_general=is_general))
-        del position
     if not lines:
         text = "Add further papers on the subject to the folder and ask again."
         lines = [f"1. {text} (general)"]

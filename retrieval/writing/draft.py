@@ -16,7 +16,8 @@ class Statement:
     """One statement of an answer.
 
     An empty ``text`` stands for the sentences themselves, each shown with its own citation; a written text is followed
-    by the citations of all its sentences. ``weight`` decides what is cut first when an answer is too long: the smallest.
+    by the citations of all its sentences. ``weight`` decides what is cut first when an answer is too long: the
+    smallest.
     """
 
     sentences: tuple[Sentence, ...]

@@ -24,13 +24,16 @@ NEAR_DUPLICATE = 0.6  # Jaccard overlap of stems above which two sentences say t
 REDUNDANCY_WEIGHT = 0.35
 ENOUGH_COSINE = 0.68  # of a sentence to a question: beyond it, likeness is repetition
 ENOUGH_COVERAGE = 0.8
-RELATIVE_FLOOR = 0.24  # a sentence this much below the best of its sub-question is left out
+OFF_SUBJECT = 0.18
+PART_MARGIN = 0.02
+SAME_PAPER = 0.05  # taken off for each sentence already taken from the paper: the reader wants more than one voice
+ANSWER_FLOOR = 0.22  # a sentence this much below the best of its sub-question is left out of the answer
+EVIDENCE_FLOOR = 0.32  # and of the key evidence
 ABSOLUTE_FLOOR = 0.34
-PASSAGE_SHARE = 0.10
+PASSAGE_SHARE = 0.15
 PRACTICE_CUES = re.compile(
-    r"\b(?:should|recommend\w*|advis(?:e|ed|able|es)|guidelines?|clinical practice|in practice|practitioners?"
-    r"|clinicians?"
-    r"|policymakers|warrant(?:s|ed)?|implications? for|supports? (?:the )?use|(?:is|are) (?:preferred|indicated"
+    r"\b(?:should|recommend\w*|advis(?:e|ed|able|es)|guidelines?|clinical practice|in practice"
+    r"|warrant(?:s|ed)?|implications? for|supports? (?:the )?use|(?:is|are) (?:preferred|indicated"
     r"|advisable|reasonable)"
     r"|needs? to be|(?:can|may|could|might) be (?:used|offered|considered|monitored|avoided|treated|detected|managed)"
     r"|first-line|standard of care|monitor(?:ing|ed)?|routine(?:ly)?|useful for)\b",
@@ -116,6 +119,15 @@ def column_score(sentence: Sentence, column: int, plan: Plan) -> float:
     return round(value, 6)
 
 
+def belongs_to(sentence: Sentence, column: int, plan: Plan) -> bool:
+    """Tell whether a sentence answers this part of the question at least about as well as any other part."""
+    num_parts = len(plan.sub_queries)
+    if column == 0 or num_parts == 1 or plan.is_comparison:
+        return True
+    best = max(column_score(sentence, other, plan) for other in range(1, num_parts + 1))
+    return column_score(sentence, column, plan) >= best - PART_MARGIN
+
+
 def news_bonus(sentence: Sentence, plan: Plan) -> float:
     """Return what a sentence adds to the question: figures with units, and names; less when it adds no words at all."""
     bonus = 0.0
@@ -127,18 +139,23 @@ def news_bonus(sentence: Sentence, plan: Plan) -> float:
     new = set(content_stems(sentence.text)) - set(content_stems(plan.question))
     if len(new) < 3:
         bonus -= 0.10
-    wanted = {fold(name) for name in find_entities(plan.question)}
-    if wanted and not wanted & set(words(sentence.text)):
-        bonus -= 0.08
-    return bonus
+    return bonus if sentence.is_on_subject else bonus - OFF_SUBJECT
 
 
-def ranked(plan: Plan, pool: Sequence[Sentence], column: int, k: int, taken: Sequence[Sentence]) -> list[Sentence]:
+def ranked(
+    plan: Plan,
+    pool: Sequence[Sentence],
+    column: int,
+    k: int,
+    taken: Sequence[Sentence],
+    below: float = EVIDENCE_FLOOR,
+) -> list[Sentence]:
     """Return up to ``k`` sentences by maximal marginal relevance to a column, none near to one already taken."""
+    pool = [sentence for sentence in pool if belongs_to(sentence, column, plan)]
     scores = {sentence.key: column_score(sentence, column, plan) for sentence in pool}
     if not scores:
         return []
-    floor = max(ABSOLUTE_FLOOR, max(scores.values()) - RELATIVE_FLOOR)
+    floor = max(ABSOLUTE_FLOOR, max(scores.values()) - below)
     stems = {sentence.key: frozenset(content_stems(sentence.text)) for sentence in [*pool, *taken]}
     chosen: list[Sentence] = []
     against = list(taken)
@@ -152,7 +169,8 @@ def ranked(plan: Plan, pool: Sequence[Sentence], column: int, k: int, taken: Seq
             redundancy = max((overlap(stems[sentence.key], stems[other.key]) for other in against), default=0.0)
             if redundancy >= NEAR_DUPLICATE or any(sentence.key == other.key for other in against):
                 continue
-            value = scores[sentence.key] - REDUNDANCY_WEIGHT * redundancy
+            num_same = sum(other.paper_id == sentence.paper_id for other in against)
+            value = scores[sentence.key] - REDUNDANCY_WEIGHT * redundancy - SAME_PAPER * min(num_same, 4)
             if value > best_value:
                 best, best_value = sentence, value
         if best is None:
@@ -178,8 +196,10 @@ def write_answer(
         columns = columns[:1] if limits.max_words < 300 else columns
     blocks = []
     for column in columns:
-        chosen = ranked(plan, pool, column, limits.num_answer if len(columns) > 1 else limits.num_answer + 1, taken)
-        taken.extend(chosen)
+        chosen = ranked(
+            plan, pool, column, limits.num_answer if len(columns) > 1 else limits.num_answer + 1, taken, ANSWER_FLOOR
+        )
+        taken.extend(with_neighbours(chosen))
         if not chosen:
             continue
         heading = plan.sub_queries[column - 1].label if len(columns) > 1 else ""
@@ -218,7 +238,7 @@ def write_evidence(
     blocks = []
     for column in range(1, num_columns + 1):
         chosen = ranked(plan, pool, column, share, taken)
-        taken.extend(chosen)
+        taken.extend(with_neighbours(chosen))
         if chosen:
             heading = plan.sub_queries[column - 1].label if num_columns > 1 else ""
             blocks.append(
@@ -237,7 +257,7 @@ def write_practice(
     """Return sentences that say what to do or what follows, most relevant first."""
     practical = [s for s in pool if PRACTICE_CUES.search(s.text) and not FRAMING.search(s.text)]
     chosen = ranked(plan, practical, 0, limits.num_practice, taken)
-    taken.extend(chosen)
+    taken.extend(with_neighbours(chosen))
     return [statement(item, 4.0 - rank, attribute) for rank, item in enumerate(chosen)]
 
 
@@ -262,8 +282,15 @@ def attribution_tail(lead: str) -> str:
     return f", {lead}" if lead else ""
 
 
+def with_neighbours(chosen: Sequence[Sentence]) -> list[Sentence]:
+    """Return sentences and those they bring along, so that none is shown twice."""
+    return [
+        part for sentence in chosen for part in (sentence, sentence.antecedent, sentence.companion) if part is not None
+    ]
+
+
 def statement(sentence: Sentence, weight: float, attribute: Callable[[Sentence], str]) -> Statement:
-    """Return a statement of a sentence, with the sentence it leans on before it and the one that takes it back after."""
+    """Return a statement of a sentence, with the one it leans on before it and the one that takes it back after."""
     parts = [sentence]
     if sentence.antecedent and sentence.antecedent.num_words + sentence.num_words <= 60:
         parts.insert(0, sentence.antecedent)

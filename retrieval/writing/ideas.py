@@ -4,11 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from retrieval.claims.check import find_entities
+from retrieval.claims.polarity import direction_axes
 from retrieval.passages import Sentence
 from retrieval.plan import Plan
-from retrieval.terms import QUESTION_WORDS, STOP_WORDS, content_words, stem
+from retrieval.terms import QUESTION_WORDS, STOP_WORDS, WORD, fold, stem, word_set, words
 from retrieval.writing.draft import Block, DraftSection, Statement
 from retrieval.writing.modes import ModeLimits
+
+GENERIC = frozenset(
+    stem(word)
+    for word in word_set(
+        """
+        patient patients participants people subjects respond responds responded relapses median months weeks
+        hazard ratio
+        interval confidence treatment treated therapy primary endpoint before during another further number percent
+        figures
+        various general usually nearly almost several against
+        """
+    )
+)
 
 
 def idea_sections(
@@ -37,7 +52,8 @@ def idea_sections(
         extrapolation.append(
             Statement(
                 (first, second),
-                text=f"If both hold in one setting, what they say about {joined} may apply together; neither paper says so.",
+                text=f"If both hold in one setting, what they say about {joined} may apply together; "
+                "neither paper says so.",
                 weight=4.0 - rank,
                 is_conjecture=True,
             )
@@ -70,40 +86,46 @@ def idea_sections(
 
 
 def idea_pairs(findings: Sequence[Sentence]) -> list[tuple[Sentence, Sentence, list[str]]]:
-    """Return pairs of findings that share words, pairs from different papers first, most shared words first."""
+    """Return pairs of findings of different papers that share telling words, most shared first."""
     pairs = []
     for i, first in enumerate(findings):
         for second in findings[i + 1 :]:
             shared = shared_terms(first, second)
-            if shared:
+            if shared and first.paper_id != second.paper_id:
                 pairs.append((first, second, shared))
-    return sorted(
-        pairs, key=lambda item: (item[0].paper_id == item[1].paper_id, -len(item[2]), item[0].key, item[1].key)
-    )
+    return sorted(pairs, key=lambda item: (-len(item[2]), item[0].key, item[1].key))
 
 
 def telling_words(sentence: Sentence) -> list[str]:
-    """Return the words of a sentence that could name its subject, in order."""
-    return [
+    """Return the words of a sentence that could name its subject, as they are spelt, names first."""
+    names = find_entities(sentence.text)
+    others = [
         word
-        for word in content_words(sentence.text)
-        if word not in QUESTION_WORDS and word not in STOP_WORDS and len(word) > 3 and not word[0].isdigit()
+        for word in WORD.findall(sentence.text)
+        if len(word) > 5
+        and not word[0].isdigit()
+        and fold(word) not in STOP_WORDS
+        and fold(word) not in QUESTION_WORDS
+        and stem(fold(word)) not in GENERIC
+        and not direction_axes(stem(fold(word)), fold(word))
     ]
+    return list(dict.fromkeys([*names, *others]))
 
 
 def shared_terms(first: Sentence, second: Sentence) -> list[str]:
     """Return up to three telling words that stand in both sentences, in the order of the first."""
-    other = {stem(word) for word in telling_words(second)}
-    return list(dict.fromkeys(word for word in telling_words(first) if stem(word) in other))[:3]
+    other = {stem(fold(word)) for word in telling_words(second)}
+    found = {stem(fold(word)): word for word in reversed(telling_words(first)) if stem(fold(word)) in other}
+    return list(reversed(found.values()))[:3]
 
 
 def distinct_terms(sentence: Sentence, other: Sentence) -> list[str]:
-    """Return up to two telling words of a sentence that the other lacks, longest first."""
-    absent = {stem(word) for word in telling_words(other)}
-    own = dict.fromkeys(word for word in telling_words(sentence) if stem(word) not in absent)
-    return sorted(own, key=lambda word: (-len(word), word))[:2]
+    """Return up to two telling words of a sentence that the other lacks, names first."""
+    absent = {stem(word) for word in words(other.text)}
+    return [word for word in telling_words(sentence) if stem(fold(word)) not in absent][:2]
 
 
 def join_terms(terms: Sequence[str]) -> str:
+    """Return “a”, “b” and “c”."""
     quoted = [f"“{term}”" for term in terms]
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"

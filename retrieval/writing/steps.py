@@ -30,14 +30,8 @@ def next_steps(
     plan: Plan, used: Sequence[Sentence], themes: Themes, papers: Mapping[str, PaperRecord], limits: ModeLimits
 ) -> list[Step]:
     """Return at least one and at most ``limits.num_steps`` steps, the most useful first."""
-    steps: list[Step] = []
-    for split in themes.splits[:1]:
-        steps.append(
-            Step(
-                "Compare the methods and populations of the disagreeing papers before taking a side.",
-                tuple(side.sentence for side in split.sides),
-            )
-        )
+    compare = "Compare the methods and populations of the disagreeing papers before taking a side."
+    steps = [Step(compare, tuple(side.sentence for side in split.sides)) for split in themes.splits[:1]]
     for first, second, reason in themes.checks[:1]:
         steps.append(Step(f"Possible disagreement, check: {reason}.", (first, second)))
     if used:
