@@ -1,4 +1,4 @@
-"""The question pipeline: one function a stage over an immutable state. ``copilot.ask`` runs them; jobs wrap them in ops.
+"""The question pipeline: one function a stage over an immutable state. ``ask`` runs them; jobs wrap them in ops.
 
 Order: plan, cache_lookup, shortlist, search, counter_evidence, rerank, themes, write, bind_citations, verify_claims.
 A stage whose work is not needed (a cached answer, an abstention) passes the state on and says so in its record.
@@ -16,10 +16,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 from corpus_assets.errors import CopilotError
 from corpus_assets.settings import AnswerMode, RetrievalMode, Settings
 from retrieval.answer import AnswerRecord, Citation, ClaimCheck, FaithfulnessReport, StageRecord
-from retrieval.answer_cache import AnswerCache, cache_scope
+from retrieval.answer_cache import AnswerCache, CacheHit, cache_scope
 from retrieval.citations import bind_citation
 from retrieval.counter_evidence import counter_queries
-from retrieval.faithfulness import report, verify_draft
+from retrieval.faithfulness import VERIFIER, claims_of, report, verify_draft
+from retrieval.llm.branches import attempt
+from retrieval.llm.judging import judge_draft
+from retrieval.llm.planning import plan_with_model
+from retrieval.llm.prefilter import pick_papers
+from retrieval.llm.stances import ModelStances
+from retrieval.llm.usage import UsageLedger
+from retrieval.llm.writing import write_with_model
 from retrieval.passages import Candidate, Sentence, SentenceReader
 from retrieval.plan import Plan, find_acronym_definitions, find_acronyms, plan_by_rules, rewordings_with
 from retrieval.rarity import CorpusTerms
@@ -40,6 +47,7 @@ from retrieval.state_store import StateStore
 from retrieval.themes import Themes, find_themes, judge_stances
 from retrieval.writing.compose import Layout, compose, keep_statements
 from retrieval.writing.draft import Draft
+from retrieval.writing.extractive import WRITER as EXTRACTIVE
 from retrieval.writing.extractive import write_extractive
 
 if TYPE_CHECKING:
@@ -51,8 +59,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+WROTE_INSTEAD = "The extractive writer wrote instead."
 REWORDING_WEIGHT = 0.5
 COUNTER_WEIGHT = 0.5
+MAX_COUNTER_QUERIES = 4
 NUM_COUNTER = 6  # passages the counter-evidence pass may add
 SentenceKey = tuple[str, int, int]
 
@@ -147,19 +157,19 @@ class AskState:
     cache_scope: str = ""
     cached: AnswerRecord | None = None
     cached_question: str = ""
-    shortlist: Shortlist = Shortlist()
+    shortlist: Shortlist = field(default_factory=Shortlist)
     candidates: tuple[Candidate, ...] = ()
     num_pool: Mapping[int, int] = field(default_factory=dict)  # sub-query -> passages found
     sentences: Mapping[str, tuple[Sentence, ...]] = field(default_factory=dict)
     evidence: tuple[Candidate, ...] = ()
     relevance: Relevance | None = None
     abstain_reason: str = ""
-    themes: Themes = Themes()
+    themes: Themes = field(default_factory=Themes)
     draft: Draft | None = None
     bound: Mapping[SentenceKey, Citation] = field(default_factory=dict)
     num_removed_citations: int = 0
     layout: Layout | None = None
-    faithfulness: FaithfulnessReport = FaithfulnessReport()
+    faithfulness: FaithfulnessReport = field(default_factory=FaithfulnessReport)
     writer: str = "none"
     stages: tuple[StageRecord, ...] = ()
 
@@ -196,14 +206,21 @@ def stage(name: str) -> Callable[[Callable[[AskState, AskContext], Outcome]], St
     def wrap(body: Callable[[AskState, AskContext], Outcome]) -> Stage:
         def run(state: AskState, ctx: AskContext) -> AskState:
             started = time.perf_counter()
+            ledger = ctx.language_model.ledger if ctx.language_model else UsageLedger(0.0)
+            num_before = len(ledger.calls)
             outcome = body(state, ctx)
+            spent = UsageLedger(0.0, ledger.calls[num_before:])
+            calls = {"num_calls": len(spent.calls)} if spent.calls else {}
             record = StageRecord(
                 name=name,
                 seconds=round(time.perf_counter() - started, 4),
                 num_in=outcome.num_in,
                 num_out=outcome.num_out,
                 degraded=tuple(dict.fromkeys(outcome.degraded)),
-                detail=dict(outcome.detail),
+                detail={**outcome.detail, **calls},
+                usd=round(spent.usd, 6),
+                input_tokens=spent.input_tokens,
+                output_tokens=spent.output_tokens,
             )
             return replace(outcome.state, stages=(*state.stages, record))
 
@@ -222,7 +239,7 @@ def passed_on(state: AskState) -> Outcome:
 @stage("plan")
 def stage_plan(state: AskState, ctx: AskContext) -> Outcome:
     """Plan the question: intent, shape, sub-queries, rewordings with acronyms the corpus itself defines."""
-    plan = plan_by_rules(state.question)
+    plan, notes = make_plan(state, ctx)
     if plan.clarification:
         return Outcome(
             replace(state, plan=plan, abstain_reason=plan.clarification),
@@ -238,7 +255,8 @@ def stage_plan(state: AskState, ctx: AskContext) -> Outcome:
             plan,
             expansions=expansions,
             sub_queries=tuple(
-                replace(item, rewordings=rewordings_with(item.text, expansions)) for item in plan.sub_queries
+                replace(item, rewordings=(*item.rewordings, *rewordings_with(item.text, expansions)))
+                for item in plan.sub_queries
             ),
         )
     detail: dict[str, object] = {
@@ -250,15 +268,25 @@ def stage_plan(state: AskState, ctx: AskContext) -> Outcome:
         "expansions": plan.expansions,
         "planner": plan.planner,
     }
-    return Outcome(replace(state, plan=plan), 1, len(plan.sub_queries), ctx.setup_degraded, detail)
+    return Outcome(replace(state, plan=plan), 1, len(plan.sub_queries), (*ctx.setup_degraded, *notes), detail)
 
 
-@stage("cache_lookup")
-def stage_cache_lookup(state: AskState, ctx: AskContext) -> Outcome:
-    """Look for an earlier answer to the same question on the same corpus, mode, filters and settings."""
-    if state.is_settled:
-        return passed_on(state)
-    scope = cache_scope(
+def make_plan(state: AskState, ctx: AskContext) -> tuple[Plan, tuple[str, ...]]:
+    """Return the model's plan; the rules' without a model, or when no search will follow (a cached answer)."""
+    plan = plan_by_rules(state.question)
+    model = ctx.language_model
+    if model is None or plan.clarification:
+        return plan, ()
+    hit, _ = attempt("cache", lambda: find_cached(plan.question, scope_of(state, ctx), ctx), "Planned anew.")
+    if hit is not None:
+        return plan, ()
+    made, notes = attempt("plan", lambda: plan_with_model(model, plan.question), "Planned by rules.")
+    return made or plan, notes
+
+
+def scope_of(state: AskState, ctx: AskContext) -> str:
+    """Return the digest of what besides the question shapes the answer."""
+    return cache_scope(
         generation=ctx.generation.id,
         mode=state.mode,
         filters=state.filters,
@@ -267,11 +295,26 @@ def stage_cache_lookup(state: AskState, ctx: AskContext) -> Outcome:
         retrieval=ctx.retrieval_mode,
         top_k=state.top_k or 0,
     )
+
+
+def find_cached(question: str, scope: str, ctx: AskContext) -> CacheHit | None:
+    """Return an earlier answer, unless the cache is off. Raises ``CopilotError``."""
+    if not (ctx.use_cache and ctx.settings.retrieval.use_answer_cache):
+        return None
+    return AnswerCache(ctx.store, scope).find(question, lambda: ctx.embedder)
+
+
+@stage("cache_lookup")
+def stage_cache_lookup(state: AskState, ctx: AskContext) -> Outcome:
+    """Look for an earlier answer to the same question on the same corpus, mode, filters and settings."""
+    if state.is_settled:
+        return passed_on(state)
+    scope = scope_of(state, ctx)
     state = replace(state, cache_scope=scope)
     if not (ctx.use_cache and ctx.settings.retrieval.use_answer_cache):
         return Outcome(state, 1, 0, detail={"skipped": "the cache is off"})
     try:
-        hit = AnswerCache(ctx.store, scope).find(state.planned.question, lambda: ctx.embedder)
+        hit = find_cached(state.planned.question, scope, ctx)
     except CopilotError as error:
         return Outcome(state, 1, 0, (f"cache: {error}",))
     if hit is None:
@@ -288,16 +331,41 @@ def stage_shortlist(state: AskState, ctx: AskContext) -> Outcome:
     questions = [state.planned.question, *(item.text for item in state.planned.sub_queries)]
     num_papers = sum(paper.is_served for paper in ctx.generation.papers.values())
     needs_model = num_papers >= ctx.settings.retrieval.shortlist_min_papers
+    questions = list(dict.fromkeys(questions))
+    picks, notes = pick_by_model(questions, ctx) if needs_model else ((), ())
     shortlist = shortlist_papers(
-        list(dict.fromkeys(questions)), ctx.generation, ctx.embedder if needs_model else None, ctx.settings.retrieval
+        questions,
+        ctx.generation,
+        ctx.embedder if needs_model else None,
+        ctx.settings.retrieval,
+        picks,
+        ctx.language_model.name if ctx.language_model else "",
     )
     return Outcome(
         replace(state, shortlist=shortlist),
         num_papers,
         num_papers if shortlist.is_skipped else len(shortlist.paper_ids),
-        shortlist.degraded,
+        (*notes, *shortlist.degraded),
         {"reason": shortlist.reason, "paper_ids": list(shortlist.paper_ids)},
     )
+
+
+def pick_by_model(questions: Sequence[str], ctx: AskContext) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the papers a model picks from their cards; none without a model or when it fails, which is said."""
+    model, settings = ctx.language_model, ctx.settings.retrieval
+    if model is None:
+        return (), ()
+    cards = [
+        card
+        for paper_id, card in ctx.generation.cards.items()
+        if settings.include_retracted or ctx.generation.papers[paper_id].retraction != "retraction"
+    ]
+    picks, notes = attempt(
+        "shortlist",
+        lambda: pick_papers(model, questions, cards, limit=settings.shortlist_size),
+        "Papers were picked by card cosine.",
+    )
+    return (picks.paper_ids if picks else ()), notes
 
 
 @stage("search")
@@ -309,6 +377,7 @@ def stage_search(state: AskState, ctx: AskContext) -> Outcome:
     filters = narrowed(state.filters, state.shortlist)
     rankings: list[list[str]] = []
     weights: list[float] = []
+    owners: list[int] = []
     found: dict[str, Candidate] = {}
     found_by: dict[str, set[int]] = {}
     degraded: list[str] = []
@@ -325,12 +394,20 @@ def stage_search(state: AskState, ctx: AskContext) -> Outcome:
                 found.setdefault(chunk.chunk_id, Candidate(chunk=chunk, score=hit.score, cosine=hit.cosine))
                 found_by.setdefault(chunk.chunk_id, set()).add(index)
             rankings.append(ranking)
+            owners.append(index)
             weights.append(1.0 if query == sub_query.text else REWORDING_WEIGHT)
     fused = fuse_ranks(rankings, k=settings.rrf_k, weights=weights)
-    keep = settings.k_retrieve + (settings.k_retrieve // 2) * (len(state.planned.sub_queries) - 1)
+    num_parts = len(state.planned.sub_queries)
+    keep = {key for key, _ in fused[: settings.k_retrieve]}
+    if num_parts > 1:  # what only one part finds must not be crowded out by what all of them find
+        for index in range(num_parts):
+            own = [(r, w) for r, w, owner in zip(rankings, weights, owners, strict=True) if owner == index]
+            best = fuse_ranks([r for r, _ in own], k=settings.rrf_k, weights=[w for _, w in own])
+            keep.update(key for key, _ in best[: settings.k_retrieve // 2])
+    fused = [(key, score) for key, score in fused if key in keep]
     candidates = tuple(
         replace(found[key], score=score, rank=rank, sub_queries=tuple(sorted(found_by[key])))
-        for rank, (key, score) in enumerate(fused[:keep], start=1)
+        for rank, (key, score) in enumerate(fused, start=1)
     )
     num_pool = {
         index: sum(index in item.sub_queries for item in candidates) for index in range(len(state.planned.sub_queries))
@@ -362,7 +439,8 @@ def stage_counter_evidence(state: AskState, ctx: AskContext) -> Outcome:
         return passed_on(state)
     if not state.planned.is_claim:
         return Outcome(state, len(state.candidates), len(state.candidates), detail={"skipped": "not a claim"})
-    queries = counter_queries(state.planned.question)
+    own = state.planned.counter_queries
+    queries = tuple(dict.fromkeys((*own, *counter_queries(state.planned.question))))[:MAX_COUNTER_QUERIES]
     settings = ctx.settings.retrieval
     rankings: list[list[str]] = []
     found: dict[str, Candidate] = {}
@@ -375,7 +453,7 @@ def stage_counter_evidence(state: AskState, ctx: AskContext) -> Outcome:
             found.setdefault(hit.chunk.chunk_id, Candidate(chunk=hit.chunk, score=hit.score, cosine=hit.cosine))
     present = {item.chunk_id for item in state.candidates}
     listed = set(state.shortlist.paper_ids)
-    added = []
+    added: list[Candidate] = []
     for key, score in fuse_ranks(rankings, k=settings.rrf_k):
         if key in present or len(added) >= NUM_COUNTER:
             continue
@@ -417,8 +495,9 @@ def stage_rerank(state: AskState, ctx: AskContext) -> Outcome:
     candidates = list(state.candidates)
     scores: Mapping[str, float] | None = None
     if cross_encoder is not None:  # sentences are embedded for its best passages only
-        scores = score_passages(state.planned, candidates, cross_encoder)
-        candidates = keep_best(candidates, scores, num=max(k + k // 2, 12), rrf_k=settings.rrf_k)
+        scored = score_passages(state.planned, candidates, cross_encoder)
+        candidates = keep_best(scored, num=max(k + k // 2, 12), rrf_k=settings.rrf_k)
+        scores = {item.chunk_id: item.relevance for item in candidates}
     sentences = score_sentences(state.planned, candidates, ctx.reader, ctx.terms, embedder)
     ranked = rerank(
         candidates,
@@ -457,16 +536,31 @@ def stage_themes(state: AskState, ctx: AskContext) -> Outcome:
     """Give passages their stances and find real splits between papers."""
     if state.is_settled:
         return passed_on(state)
-    evidence = judge_stances(state.planned, state.evidence, state.sentences, ctx.stance_model)
+    evidence, judge, notes = judge_evidence(state, ctx)
     themes = find_themes(state.planned, evidence, state.sentences, ctx.generation.papers, ctx.reader)
     state = replace(state, evidence=evidence, themes=themes)
     detail: dict[str, object] = {
-        "stances_by": ctx.stance_model.name if ctx.stance_model else "rules",
+        "stances_by": judge,
         "themes": [{"label": item.label, "kind": item.kind, "papers": list(item.paper_ids)} for item in themes.themes],
         "num_splits": len(themes.splits),
         "num_to_check": len(themes.checks),
     }
-    return Outcome(state, len(evidence), len(themes.splits), detail=detail)
+    return Outcome(state, len(evidence), len(themes.splits), notes, detail)
+
+
+def judge_evidence(state: AskState, ctx: AskContext) -> tuple[tuple[Candidate, ...], str, tuple[str, ...]]:
+    """Return the evidence with stances, who gave them, and what did not run: a stance model, a model, else rules."""
+
+    def judge(stance_model: StanceModel | None) -> tuple[Candidate, ...]:
+        return judge_stances(state.planned, state.evidence, state.sentences, stance_model)
+
+    model = ctx.language_model
+    if ctx.stance_model is not None:
+        return judge(ctx.stance_model), ctx.stance_model.name, ()
+    if model is None or not state.planned.is_claim:
+        return judge(None), "rules", ()
+    judged, notes = attempt("stances", lambda: judge(ModelStances(model)), "Stances were given by rules.")
+    return (judged, model.name, notes) if judged is not None else (judge(None), "rules", notes)
 
 
 @stage("write")
@@ -474,14 +568,44 @@ def stage_write(state: AskState, ctx: AskContext) -> Outcome:
     """Write the draft in the asked mode."""
     if state.is_settled:
         return passed_on(state)
-    draft = write_extractive(
-        state.planned, state.evidence, state.sentences, state.themes, ctx.generation.papers, state.mode
-    )
+    draft, notes = write_draft(state, ctx)
     statements = draft.statements()
     state = replace(state, draft=draft, writer=draft.writer)
     if not statements:
         state = replace(state, abstain_reason="The nearest passages hold no whole sentence that can be quoted.")
-    return Outcome(state, len(state.evidence), len(statements), detail={"writer": draft.writer})
+    detail: dict[str, object] = {"writer": draft.writer, "num_removed": len(draft.removed)}
+    return Outcome(state, len(state.evidence), len(statements), notes, detail)
+
+
+def write_draft(state: AskState, ctx: AskContext) -> tuple[Draft, tuple[str, ...]]:
+    """Return the model's draft; the extractive writer's without a model or when it fails, which is said."""
+    model = ctx.language_model
+    notes: tuple[str, ...] = ()
+    if model is not None:
+        draft, notes = attempt(
+            "write",
+            lambda: write_with_model(
+                model,
+                state.planned,
+                state.evidence,
+                state.sentences,
+                state.themes,
+                ctx.generation.papers,
+                ctx.reader,
+                state.mode,
+            ),
+            WROTE_INSTEAD,
+        )
+        if draft is not None:
+            return draft, notes
+    return extract_draft(state, ctx), notes
+
+
+def extract_draft(state: AskState, ctx: AskContext) -> Draft:
+    """Return the draft of the writer that needs no model."""
+    return write_extractive(
+        state.planned, state.evidence, state.sentences, state.themes, ctx.generation.papers, state.mode
+    )
 
 
 @stage("bind_citations")
@@ -489,8 +613,18 @@ def stage_bind_citations(state: AskState, ctx: AskContext) -> Outcome:
     """Bind each cited sentence to its place in its paper; statements whose sentences cannot be bound go."""
     if state.is_settled or state.draft is None:
         return passed_on(state)
+    draft, bound, num_cited = bind_draft(state.draft, ctx)
+    num_removed = draft.num_removed_citations + num_cited - len(bound)
+    state = replace(state, draft=draft, bound=bound, num_removed_citations=num_removed)
+    if not draft.statements():
+        state = replace(state, abstain_reason="No statement could be tied to an exact quote.")
+    return Outcome(state, num_cited, len(bound))
+
+
+def bind_draft(written: Draft, ctx: AskContext) -> tuple[Draft, dict[SentenceKey, Citation], int]:
+    """Return the draft with only bound statements, the citations, and how many sentences were cited."""
     cited: dict[SentenceKey, Sentence] = {}
-    for item in state.draft.statements():
+    for item in written.statements():
         for sentence in item.sentences:
             cited.setdefault(sentence.key, sentence)
     bound: dict[SentenceKey, Citation] = {}
@@ -498,18 +632,8 @@ def stage_bind_citations(state: AskState, ctx: AskContext) -> Outcome:
         citation = bind_citation(sentence, ctx.generation, ctx.reader)
         if citation is not None:
             bound[key] = citation
-    draft = keep_statements(
-        state.draft, lambda item: bool(item.sentences) and all(s.key in bound for s in item.sentences)
-    )
-    state = replace(
-        state,
-        draft=draft,
-        bound=bound,
-        num_removed_citations=state.draft.num_removed_citations + len(cited) - len(bound),
-    )
-    if not draft.statements():
-        state = replace(state, abstain_reason="No statement could be tied to an exact quote.")
-    return Outcome(state, len(cited), len(bound))
+    draft = keep_statements(written, lambda item: bool(item.sentences) and all(s.key in bound for s in item.sentences))
+    return draft, bound, len(cited)
 
 
 @stage("verify_claims")
@@ -517,24 +641,63 @@ def stage_verify_claims(state: AskState, ctx: AskContext) -> Outcome:
     """Check every claim against its quotes, take out what fails, lay the answer out within its word limit."""
     if state.is_settled or state.draft is None:
         return passed_on(state)
-    draft, failed, score_before = verify_draft(state.draft, state.bound)
+    draft, failed, verifier, notes = check_draft(state.draft, state.bound, ctx)
+    num_claims = num_claims_of(state.draft)
+    if state.draft.writer != EXTRACTIVE and not has_answer(draft):
+        notes = (*notes, f"write: no statement of {state.draft.writer}'s answer passed its checks. {WROTE_INSTEAD}")
+        extracted, bound, _ = bind_draft(extract_draft(state, ctx), ctx)
+        state = replace(state, bound=bound, writer=EXTRACTIVE)
+        draft, more_failed, verifier, _ = check_draft(extracted, bound, ctx)
+        failed = [*failed, *more_failed]
+        num_claims += num_claims_of(extracted)
+    score_before = round(1 - len(failed) / num_claims, 4) if num_claims else None
     if not draft.statements():
         state = replace(
             state,
             faithfulness=FaithfulnessReport(removed=tuple(failed), score_before=score_before),
             abstain_reason="No statement passed the check against its quotes.",
         )
-        return Outcome(state, len(failed), 0)
+        return Outcome(state, len(failed), 0, notes)
     layout = compose(draft, state.bound, state.mode)
     faithfulness = report(layout.draft, state.bound, layout.numbers, failed, score_before)
+    faithfulness = faithfulness.model_copy(update={"verifier": verifier})
     num_claims = len(faithfulness.claims)
     state = replace(state, draft=layout.draft, layout=layout, faithfulness=faithfulness)
     return Outcome(
         state,
         num_claims + len(failed),
         num_claims,
-        detail={"verifier": faithfulness.verifier, "num_removed": len(failed)},
+        notes,
+        {"verifier": faithfulness.verifier, "num_removed": len(failed), "writer": state.writer},
     )
+
+
+def check_draft(
+    written: Draft, bound: Mapping[SentenceKey, Citation], ctx: AskContext
+) -> tuple[Draft, list[ClaimCheck], str, tuple[str, ...]]:
+    """Return the draft without claims that fail, those claims, who judged, and what did not run.
+
+    Deterministic tests come first; a model judges only what a model wrote and they let through.
+    """
+    draft, failed, _ = verify_draft(written, bound)
+    failed = [*written.removed, *failed]
+    model = ctx.language_model
+    if model is None or written.writer == EXTRACTIVE or not has_answer(draft):
+        return draft, failed, VERIFIER, ()
+    judged, notes = attempt("judge", lambda: judge_draft(model, draft, bound), "Claims were checked by rules only.")
+    if judged is None:
+        return draft, failed, VERIFIER, notes
+    return judged[0], [*failed, *judged[1]], f"{VERIFIER}, then {model.name}", notes
+
+
+def num_claims_of(draft: Draft) -> int:
+    """Return how many claims a draft makes, those its writer already lost included."""
+    return sum(len(claims_of(item)) for item in draft.statements()) + len(draft.removed)
+
+
+def has_answer(draft: Draft) -> bool:
+    """Tell whether a draft still states something besides its splits and its evidence."""
+    return any(section.name in {"answer", "finding"} for section in draft.sections)
 
 
 STAGES: tuple[tuple[str, Stage], ...] = (

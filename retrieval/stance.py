@@ -40,6 +40,7 @@ class Stance:
     label: StanceLabel = "neutral"
     reason: str = ""
     is_verdict: bool = False
+    quote: str = ""  # the words of the passage that decide it, where the judge names them
 
 
 class StanceModel(Protocol):

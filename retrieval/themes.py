@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from corpus_assets.model import PaperRecord
 from retrieval.counter_evidence import as_statement
+from retrieval.llm.quotes import locate_quote
 from retrieval.passages import Candidate, Sentence, SentenceReader
 from retrieval.plan import Plan
 from retrieval.rerank import max_blend
@@ -75,7 +76,7 @@ def judge_stances(
     if stance_model is not None:
         verdicts = stance_model.judge(claim, [item.chunk.text for item in evidence])
         return tuple(
-            replace(item, stance=v.label, stance_reason=v.reason, stance_is_verdict=v.is_verdict)
+            replace(item, stance=v.label, stance_reason=v.reason, stance_is_verdict=v.is_verdict, stance_quote=v.quote)
             for item, v in zip(evidence, verdicts, strict=True)
         )
     judged = []
@@ -136,7 +137,13 @@ def verdict_splits(
 
 
 def quote_for(item: Candidate, sentences: Mapping[str, Sequence[Sentence]], reader: SentenceReader) -> Sentence | None:
-    """Return the passage's best sentence, or its first undamaged whole one when none reads well enough to be quoted."""
+    """Return the sentence that decided the stance, where the judge quoted it, else the passage's best one.
+
+    When none reads well enough to be quoted it is the passage's first undamaged whole sentence.
+    """
+    if item.stance_quote:
+        found = locate_quote(item.chunk, item.stance_quote, reader, sentences.get(item.chunk_id, ()))
+        return found[0] if found else None
     best = best_sentences(sentences.get(item.chunk_id, ()))
     return best[0] if best else reader.any_sentence(item.chunk)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from corpus_assets.model import Chunk
 from retrieval.llm.schemas import Support
@@ -27,7 +27,6 @@ class QuoteBinder:
     reader: SentenceReader
     num_unknown_ids: int = 0
     num_inexact: int = 0
-    _own: dict[str, dict[tuple[int, int], Sentence]] = field(default_factory=dict)
 
     def bind(self, support: Sequence[Support]) -> tuple[tuple[Sentence, ...], str]:
         """Return the whole sentences that hold the quotes, and why not all could be bound (empty when they could).
@@ -42,7 +41,8 @@ class QuoteBinder:
                 self.num_unknown_ids += 1
                 problem = problem or "it cites a passage that is not in the evidence"
                 continue
-            sentences = self._locate(candidate.chunk, item.quote.strip())
+            chunk = candidate.chunk
+            sentences = locate_quote(chunk, item.quote.strip(), self.reader, self.sentences.get(chunk.chunk_id, ()))
             if not sentences:
                 self.num_inexact += 1
                 problem = problem or "its quote does not stand in the passage"
@@ -50,28 +50,23 @@ class QuoteBinder:
                 found.setdefault(sentence.key, sentence)
         return tuple(found.values()), problem
 
-    def _locate(self, chunk: Chunk, quote: str) -> list[Sentence]:
-        """Return the sentences a quote touches; none when it is not exact, too short, or runs over damaged text."""
-        at = chunk.text.find(quote) if is_long_enough(quote) else -1
-        if at < 0:
-            return []
-        start = chunk.char_start + at
-        end = start + len(quote)
-        known = self._known(chunk)
-        text = self.reader.text(chunk.paper_id)
-        touched = [
-            span for span in self.reader.spans_around(chunk.paper_id, start, end) if span[0] < end and span[1] > start
-        ]
-        if len(touched) > MAX_SENTENCES or any(GLYPH_LOSS in text[slice(*span)] for span in touched):
-            return []
-        return [known.get(span) or _sentence(chunk, text, span) for span in touched]
 
-    def _known(self, chunk: Chunk) -> dict[tuple[int, int], Sentence]:
-        if chunk.chunk_id not in self._own:
-            self._own[chunk.chunk_id] = {
-                (item.char_start, item.char_end): item for item in self.sentences.get(chunk.chunk_id, ())
-            }
-        return self._own[chunk.chunk_id]
+def locate_quote(chunk: Chunk, quote: str, reader: SentenceReader, scored: Sequence[Sentence]) -> list[Sentence]:
+    """Return the whole sentences a quote touches, the ``scored`` ones where there are.
+
+    None when it is not an exact part of the passage, too short to stand for something, or in damaged text.
+    """
+    at = chunk.text.find(quote) if is_long_enough(quote) else -1
+    if at < 0:
+        return []
+    start = chunk.char_start + at
+    end = start + len(quote)
+    known = {(item.char_start, item.char_end): item for item in scored}
+    text = reader.text(chunk.paper_id)
+    touched = [span for span in reader.spans_around(chunk.paper_id, start, end) if span[0] < end and span[1] > start]
+    if len(touched) > MAX_SENTENCES or any(GLYPH_LOSS in text[slice(*span)] for span in touched):
+        return []
+    return [known.get(span) or _sentence(chunk, text, span) for span in touched]
 
 
 def _sentence(chunk: Chunk, text: str, span: tuple[int, int]) -> Sentence:
