@@ -1,6 +1,6 @@
 """What a passage says about a claim, and whether two sentences say opposite things.
 
-Rules never give a verdict: they say "possible disagreement, check". Verdicts come from a ``StanceModel`` that can judge.
+Rules never give a verdict: they say "possible disagreement, check". Verdicts come from a ``StanceModel``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from retrieval.claims.numbers import Quantity, base_value, find_quantities, norm
 from retrieval.claims.opposition import NO_EFFECT
 from retrieval.claims.polarity import NUM_DIRECTION_AXES, Negation, Token, analyse, direction_axes, is_directional
 from retrieval.claims.synonyms import LIGHT_WORDS, share_synonym
-from retrieval.terms import fold, stem, words
+from retrieval.terms import fold, stem, word_set, words
 
 MIN_SHARED = 3  # telling words two sentences must share to be about one outcome
 MIN_SHARED_PART = 0.55  # of the shorter one's telling words, for words to oppose
@@ -29,7 +29,7 @@ CONDITION = re.compile(
 )
 MEASURE_WORDS = frozenset(
     stem(word)
-    for word in "ratio interval confidence median mean months weeks years percent patients ci hr p value n".split()
+    for word in word_set("ratio interval confidence median mean months weeks years percent patients ci hr p value n")
 )
 
 
@@ -82,7 +82,7 @@ def find_opposition(first: str, second: str) -> Opposition | None:
     one, two = telling(first), telling(second)
     shared = shared_stems(one, two)
     part = len(shared) / max(1, min(len(one), len(two)))
-    is_same_topic = len(shared) >= MIN_SHARED and part >= MIN_SHARED_PART or len(shared) == 2 and part >= 0.8
+    is_same_topic = (len(shared) >= MIN_SHARED and part >= MIN_SHARED_PART) or (len(shared) == 2 and part >= 0.8)
     if not is_same_topic or have_different_subjects(first, second):
         return None
     found = oppose_by_words(first, second)

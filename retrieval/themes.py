@@ -56,7 +56,7 @@ class Theme:
 
 @dataclass(frozen=True)
 class Themes:
-    """``checks`` are pairs that rules find suspicious but that are no split: numbers apart, perhaps other conditions."""
+    """``checks`` are pairs that rules find suspicious but that are no split: numbers apart, or other conditions."""
 
     themes: tuple[Theme, ...] = ()
     splits: tuple[ThemeSplit, ...] = ()
