@@ -295,7 +295,7 @@ def _by_document(search: Callable[[str], list[str]], doc_id: Callable[[str], str
     return run
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # search keeps what it knows of a corpus by identity
 class ReembeddedCorpus:
     """A generation's own passages and full-text index, with the vectors of another model."""
 

@@ -189,5 +189,8 @@ def _is_passing(cause: BaseException | None) -> bool:
     """Tell a held lock, of another process or of this one in the other mode, from a damaged or forbidden file."""
     import duckdb
 
-    is_held = isinstance(cause, duckdb.IOException) and "lock" in str(cause).lower()
-    return is_held or isinstance(cause, duckdb.ConnectionException)
+    text = str(cause).lower()
+    is_held = isinstance(cause, duckdb.IOException) and "lock" in text
+    # Two threads that open the file in the same moment: the later one finds it attached already.
+    is_opening = isinstance(cause, duckdb.BinderException) and "already attached" in text
+    return is_held or is_opening or isinstance(cause, duckdb.ConnectionException)
