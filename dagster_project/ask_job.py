@@ -75,10 +75,15 @@ class AskSession(dg.ConfigurableResource["AskSession"]):
         """Return what the stages work with; the corpus is opened by the first of them."""
         if self._context is None:
             from corpus_assets.store.generation import open_published
-            from retrieval.copilot import make_context
+            from retrieval.copilot import load_model, make_context
 
             settings: Settings = self.copilot.settings()
-            self._context = make_context(settings, open_published(settings.home), use_cache=self.use_cache)
+            self._context = make_context(
+                settings,
+                open_published(settings.home),
+                use_cache=self.use_cache,
+                language_model=load_model(settings),
+            )
         context: AskContext = self._context
         return context
 
@@ -124,6 +129,8 @@ def make_stage_op(name: str, description: str) -> dg.OpDefinition:
             "num_out": record.num_out,
             "detail": dg.MetadataValue.json(json.loads(json.dumps(record.detail, default=str))),
         }
+        if record.usd:
+            metadata |= {"usd": record.usd, "tokens": record.input_tokens + record.output_tokens}
         if record.degraded:
             metadata["degraded"] = "; ".join(record.degraded)
             context.log.warning(f"{name} degraded: {metadata['degraded']}")

@@ -101,9 +101,8 @@ def _write_report(path: Path, report: dict[str, Any]) -> None:
 
 
 def _print_bench(report: dict[str, Any]) -> None:
-    print_text(
-        f"{report['corpus']['num_docs']} documents, {report['num_cases']} cases, embedder {report['embedder']}\n"
-    )
+    num_docs = report["corpus"]["num_docs"]
+    print_text(f"{num_docs} documents, {report['num_cases']} cases, embedder {report['embedder']}\n")
     names = [name for name in METRICS if any(name in mode for mode in report["modes"].values())]
     rows = [[mode, *(_number(values.get(name)) for name in names)] for mode, values in report["modes"].items()]
     print_table(("mode", *names), rows)

@@ -84,7 +84,7 @@ def command(
 
         run.__signature__ = inspect.Signature([context, *parameters])  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in [context, *parameters]}
-        del run.__wrapped__  # type: ignore[attr-defined]  # the reader of signatures must not look through this one
+        del run.__wrapped__  # the reader of signatures must not look through this one
         app.command(name, **options)(run)
         return function
 
