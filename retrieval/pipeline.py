@@ -24,7 +24,7 @@ from retrieval.llm.branches import attempt
 from retrieval.llm.judging import judge_draft
 from retrieval.llm.planning import plan_with_model
 from retrieval.llm.prefilter import pick_papers
-from retrieval.llm.stances import ModelStances
+from retrieval.llm.stances import ModelStances, confirm_splits
 from retrieval.llm.usage import UsageLedger
 from retrieval.llm.writing import write_with_model
 from retrieval.passages import Candidate, Sentence, SentenceReader
@@ -537,7 +537,16 @@ def stage_themes(state: AskState, ctx: AskContext) -> Outcome:
     if state.is_settled:
         return passed_on(state)
     evidence, judge, notes = judge_evidence(state, ctx)
-    themes = find_themes(state.planned, evidence, state.sentences, ctx.generation.papers, ctx.reader)
+    is_judged = state.planned.is_claim and judge != "rules"
+    themes = find_themes(
+        state.planned, evidence, state.sentences, ctx.generation.papers, ctx.reader, is_judged=is_judged
+    )
+    model = ctx.language_model
+    if model is not None and themes.splits and not is_judged:
+        found = themes
+        confirmed, more = attempt("splits", lambda: confirm_splits(model, found.splits), "Found by rules only.")
+        themes = found if confirmed is None else replace(found, splits=confirmed)
+        judge, notes = (judge if confirmed is None else model.name), (*notes, *more)
     state = replace(state, evidence=evidence, themes=themes)
     detail: dict[str, object] = {
         "stances_by": judge,

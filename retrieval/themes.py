@@ -93,10 +93,15 @@ def find_themes(
     sentences: Mapping[str, Sequence[Sentence]],
     papers: Mapping[str, PaperRecord],
     reader: SentenceReader,
+    *,
+    is_judged: bool = False,
 ) -> Themes:
-    """Return what the evidence agrees and splits on. Retracted papers and reports of others' work take no side."""
+    """Return what the evidence agrees and splits on. Retracted papers and reports of others' work take no side.
+
+    Once a judge has read the passages (``is_judged``), rules add no disagreement of their own.
+    """
     standing = [item for item in evidence if is_standing(papers.get(item.paper_id))]
-    if any(item.stance_is_verdict for item in standing):
+    if is_judged or any(item.stance_is_verdict for item in standing):
         splits = verdict_splits(plan, standing, sentences, reader)
         checks: list[tuple[Sentence, Sentence, str]] = []
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from retrieval.llm.prompts import STANCE, Item, fence, user_turn
 from retrieval.llm.protocol import LanguageModel
@@ -11,6 +12,7 @@ from retrieval.llm.replies import MalformedReplyError
 from retrieval.llm.schemas import PassageStance, StanceReply
 from retrieval.stance import Stance
 from retrieval.terms import clip_words
+from retrieval.themes import ThemeSplit
 from retrieval.writing.escape import strip_controls
 
 STAGE = "themes"
@@ -50,6 +52,18 @@ class ModelStances:
         if missing:
             raise MalformedReplyError(f"{STAGE}: the model gave no stance for {', '.join(missing)}.")
         return [_checked(by_id[item.id], text) for item, text in zip(items, passages, strict=True)]
+
+
+def confirm_splits(model: LanguageModel, splits: Sequence[ThemeSplit]) -> tuple[ThemeSplit, ...]:
+    """Return the splits found by rules whose sides really contradict each other, now as verdicts of the model."""
+    judge = ModelStances(model)
+    confirmed = []
+    for split in splits:
+        first, *others = (side.sentence.text for side in split.sides)
+        if all(stance.label == "contradicts" for stance in judge.judge(first, others)):
+            basis = f"{split.basis}; confirmed by {model.name}"
+            confirmed.append(replace(split, basis=basis, is_verdict=True, note=""))
+    return tuple(confirmed)
 
 
 def _checked(item: PassageStance, passage: str) -> Stance:

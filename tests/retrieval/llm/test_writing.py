@@ -30,6 +30,7 @@ PAPERS = [
     paper("copper", COPPER, title="Copper in ponds", retraction="retraction"),
     paper("cadmium", LOST, title="Cadmium"),
 ]
+NO_THEMES = Themes()
 QUESTION = "How does zinc change growth?"
 
 
@@ -42,7 +43,7 @@ class Bench:
         self.evidence = [Candidate(chunk, 1.0, relevance=0.9) for chunk in self.generation.all_chunks()]
         self.sentences = {item.chunk_id: tuple(self.reader.sentences(item.chunk)) for item in self.evidence}
 
-    def write(self, reply, *, mode="standard", themes=Themes(), question=QUESTION):
+    def write(self, reply, *, mode="standard", themes=NO_THEMES, question=QUESTION):
         def play(handler, body):
             tool_use(reply(body) if callable(reply) else reply)(handler, body)
 
@@ -118,7 +119,7 @@ def test_a_claim_without_support_is_removed():
 
 
 def test_nothing_left_of_the_answer_is_an_error_that_says_why():
-    with pytest.raises(MalformedReplyError, match="exact quote .*not in the evidence"):
+    with pytest.raises(MalformedReplyError, match=r"exact quote .*not in the evidence"):
         Bench().write(answer_reply(claim("Zinc is a cure.", "P9", "Zinc is a cure for growth.")))
 
 
