@@ -12,7 +12,7 @@ from corpus_assets.model import Chunk, ClusterMap, PaperRecord
 from corpus_assets.settings import IndexSettings, RetrievalSettings, Settings, fingerprint
 from evaluation.cases import DIFFICULTIES, QUERY_TYPES, Fixture, load_fixture
 from evaluation.labels import BoundFixture, bind_fixture
-from evaluation.metrics import DEFAULT_METRICS
+from evaluation.metrics import DEFAULT_METRICS, mean
 from evaluation.runner import Benchmark, SearchFunction, Slices, measure_modes, summarize
 
 if TYPE_CHECKING:
@@ -60,8 +60,28 @@ def bench_fixture(
         num_docs=generation.num_chunks,
         embedder=used.name,
         gates=settings.gates,
-        details=describe_binding(measured.bound, generation),
+        details={
+            **describe_binding(measured.bound, generation),
+            "filter_recall": measure_filter_recall(measured.bound, generation, settings=settings, embedder=used),
+        },
     )
+
+
+def measure_filter_recall(
+    bound: BoundFixture, generation: Generation, *, settings: Settings, embedder: Embedder
+) -> dict[str, Any]:
+    """Return the mean share of a case's relevant papers that the shortlist keeps; 1 where small corpora skip it."""
+    from retrieval.shortlist import shortlist_papers
+
+    kept: dict[str, float] = {}
+    num_skipped = 0
+    for item in bound.cases:
+        wanted = {chunk_id.split(":", 1)[0] for chunk_id, grade in item.grades.items() if grade > 0}
+        shortlist = shortlist_papers([item.case.query], generation, embedder, settings.retrieval)
+        num_skipped += shortlist.is_skipped
+        found = wanted if shortlist.is_skipped else wanted & set(shortlist.paper_ids)
+        kept[item.case.case_id] = len(found) / len(wanted)
+    return {"mean": mean(kept.values()), "num_cases": len(kept), "num_skipped": num_skipped}
 
 
 def measure_fixture(
@@ -72,14 +92,25 @@ def measure_fixture(
     embedder: Embedder,
     modes: Sequence[str] = PLAIN_MODES,
     metrics: Sequence[str] = DEFAULT_METRICS,
+    paper_ids: frozenset[str] = frozenset(),
 ) -> FixtureBench:
-    """Bind the labels and run the modes; unbound labels are reported, not raised, so that gates can name them."""
+    """Bind the labels and run the modes; unbound labels are reported, not raised, so that gates can name them.
+
+    ``paper_ids`` restricts the search to these papers (empty: all).
+    """
     bound = bind_fixture(fixture, generation)
     if not bound.cases:
         return FixtureBench(bound, None)
-    return FixtureBench(
-        bound, measure_bound(bound, generation, settings=settings, embedder=embedder, modes=modes, metrics=metrics)
+    benchmark = measure_bound(
+        bound,
+        generation,
+        settings=settings,
+        embedder=embedder,
+        modes=modes,
+        metrics=metrics,
+        paper_ids=paper_ids,
     )
+    return FixtureBench(bound, benchmark)
 
 
 def measure_bound(
@@ -90,9 +121,13 @@ def measure_bound(
     embedder: Embedder,
     modes: Sequence[str] = PLAIN_MODES,
     metrics: Sequence[str] = DEFAULT_METRICS,
+    paper_ids: frozenset[str] = frozenset(),
 ) -> Benchmark:
     """Run bound cases through the modes on a corpus (a generation, or one with another model's vectors)."""
-    searches = {mode: make_search(corpus, mode, settings=settings.retrieval, embedder=embedder) for mode in modes}
+    searches = {
+        mode: make_search(corpus, mode, settings=settings.retrieval, embedder=embedder, paper_ids=paper_ids)
+        for mode in modes
+    }
     return measure_modes(
         {item.case.case_id: item.case.query for item in bound.cases},
         {item.case.case_id: item.grades for item in bound.cases},
@@ -145,10 +180,19 @@ def open_embedder(generation: Generation, settings: Settings) -> Embedder:
 
 
 def make_search(
-    generation: Any, mode: str, *, settings: RetrievalSettings, embedder: Embedder, k: int = DEPTH
+    generation: Any,
+    mode: str,
+    *,
+    settings: RetrievalSettings,
+    embedder: Embedder,
+    k: int = DEPTH,
+    paper_ids: frozenset[str] = frozenset(),
 ) -> SearchFunction:
     """Return query -> chunk ids, best first, in a mode; ``hybrid_rerank`` reorders the head of hybrid."""
+    from retrieval.filters import Filters
     from retrieval.search import search
+
+    filters = Filters(paper_ids=paper_ids) if paper_ids else None
 
     if mode == RERANKED:
         return _make_reranked_search(generation, settings=settings, embedder=embedder, k=k)
@@ -156,7 +200,15 @@ def make_search(
         raise BadInputError(f"Unknown retrieval mode {mode!r}.", hint=f"Use one of {', '.join(ALL_MODES)}.")
 
     def run(query: str) -> list[str]:
-        result = search(generation, query, mode=mode, k=k, embedder=embedder, settings=settings)  # type: ignore[arg-type]
+        result = search(
+            generation,
+            query,
+            mode=mode,  # type: ignore[arg-type]
+            k=k,
+            embedder=embedder,
+            filters=filters,
+            settings=settings,
+        )
         return [hit.chunk.chunk_id for hit in result.hits]
 
     return run

@@ -15,7 +15,7 @@ from evaluation.bench import measure_fixture
 from evaluation.metrics import mean
 from evaluation.policy import ModeDecision, describe_sample
 from evaluation.quality import QualityOf, not_measured
-from evaluation.runner import Benchmark, decide_benchmark
+from evaluation.runner import Benchmark, decide_benchmark, summarize
 from evaluation.statistics import bootstrap_interval, compare_paired, holm
 
 NUM_WORST = 5
@@ -84,7 +84,8 @@ def list_worst(benchmark: Benchmark, mode: str, metric: str, num: int = NUM_WORS
 def check_no_regression(quality: QualityOf) -> GateResult:
     """Compare the candidate with the published generation on the same cases: no mean may fall for certain, or far.
 
-    Compared are fts_only and the mode each would be served in, on nDCG@k and recall@k. A fall counts when it is
+    Both are searched within the papers that both serve, so that added or removed papers are no regression. Compared
+    are fts_only and the mode each would be served in, on nDCG@k and recall@k. A fall counts when it is
     significant (one-sided paired permutation test, Holm over the comparisons) or larger than ``max_drop``.
     """
     name, gates = "no_regression", quality.settings.gates
@@ -101,8 +102,8 @@ def check_no_regression(quality: QualityOf) -> GateResult:
             detail="nothing is published yet: there is nothing to fall behind",
             extra={"golden_hash": golden_hash},
         )
-    before = quality.published_measured
-    now = quality.measured.benchmark
+    measured, before = quality.comparable
+    now = measured.benchmark if measured else None
     if now is None:
         return GateResult(
             name,
@@ -119,7 +120,7 @@ def check_no_regression(quality: QualityOf) -> GateResult:
             floor,
             passed=True,
             severity="WARN",
-            detail="the published corpus has no case of this golden set: nothing to compare with",
+            detail="the published corpus shares no paper with a case of this golden set: nothing to compare with",
             extra={"golden_hash": golden_hash},
         )
     old_decision = decide_benchmark(
@@ -149,7 +150,10 @@ def check_no_regression(quality: QualityOf) -> GateResult:
         for key in shown
     ]
     served = compared["served ndcg"]
-    against = f"on {served.num_cases} cases against generation {quality.context.published.id}"
+    against = (
+        f"on {served.num_cases} cases and the {len(quality.common_paper_ids)} papers shared with generation "
+        f"{quality.context.published.id}"
+    )
     detail = f"{'; '.join(parts)} {against}. {describe_sample(served)}"
     return GateResult(
         name,
@@ -308,6 +312,7 @@ def check_retrieval_decision(quality: QualityOf) -> GateResult:
                 num_cases=decision.num_cases,
             ),
         )
+    report_path = _write_candidate_report(quality)
     kept = f" A person chose {current.mode} for this generation, and that stands." if is_kept and current else ""
     return GateResult(
         name,
@@ -317,5 +322,31 @@ def check_retrieval_decision(quality: QualityOf) -> GateResult:
         severity="WARN",
         num_cases=decision.num_cases,
         detail=decision.reason + kept,
-        extra={"golden_hash": golden_hash, "mode": decision.mode, "tests": dict(decision.tests), "numbers": numbers},
+        extra={
+            "golden_hash": golden_hash,
+            "mode": decision.mode,
+            "tests": dict(decision.tests),
+            "numbers": numbers,
+            "report_path": report_path,
+        },
     )
+
+
+def _write_candidate_report(quality: QualityOf) -> str:
+    """Write the candidate's report under ``reports`` of the home and return its path; empty without measurements."""
+    from evaluation.bench import describe_binding
+    from evaluation.report import write_report
+
+    measured, candidate = quality.measured, quality.context.candidate
+    if measured is None or measured.benchmark is None:
+        return ""
+    report = summarize(
+        measured.benchmark,
+        num_docs=candidate.num_chunks,
+        embedder=candidate.manifest.embedder.name,
+        gates=quality.settings.gates,
+        details=describe_binding(measured.bound, candidate),
+    )
+    folder = quality.context.home / "reports"
+    name = f"{candidate.id}.html"
+    return str(write_report(report, folder / name, markdown_path=folder / f"{candidate.id}.md"))

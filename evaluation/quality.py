@@ -106,6 +106,49 @@ class QualityOf:
         )
 
     @cached_property
+    def common_paper_ids(self) -> frozenset[str]:
+        """Return the papers that the published generation and the candidate both serve."""
+        published = self.context.published
+        if published is None:
+            return frozenset()
+        now = {paper_id for paper_id, record in self.context.candidate.papers.items() if record.is_served}
+        return frozenset(paper_id for paper_id, record in published.papers.items() if record.is_served) & now
+
+    @cached_property
+    def comparable(self) -> tuple[FixtureBench | None, FixtureBench | None]:
+        """Return the measurements of candidate and published generation on the papers that both serve.
+
+        A paper that was added or removed changes every ranking without anything having got worse; searched within
+        the common papers, only a change of retrieval (or of a paper's text) can show.
+        """
+        published, fixture = self.context.published, self.golden.fixture
+        if published is None or fixture is None or not self.common_paper_ids:
+            return self.measured, None
+        pair = []
+        for generation, whole in (
+            (self.context.candidate, lambda: self.measured),
+            (published, lambda: self.published_measured),
+        ):
+            served = {paper_id for paper_id, record in generation.papers.items() if record.is_served}
+            if served == self.common_paper_ids:
+                pair.append(whole())
+                continue
+            is_same_model = (
+                generation.manifest.embedder.fingerprint == self.context.candidate.manifest.embedder.fingerprint
+            )
+            pair.append(
+                measure_fixture(
+                    fixture,
+                    generation,
+                    settings=self.settings,
+                    embedder=self.candidate_embedder if is_same_model else open_embedder(generation, self.settings),
+                    metrics=self.metrics,
+                    paper_ids=self.common_paper_ids,
+                )
+            )
+        return pair[0], pair[1]
+
+    @cached_property
     def decision(self) -> ModeDecision | None:
         if self.measured is None or self.measured.benchmark is None:
             return None

@@ -14,7 +14,15 @@ from corpus_assets.errors import BadInputError
 from corpus_assets.folder import FolderScan, hash_files, plan_increment, renames, scan_folder
 from corpus_assets.identity import IdentityInput, assign_identities, compute_signature
 from corpus_assets.manifest import Manifest, read_manifest
-from corpus_assets.model import Increment, PageState, PaperMetadata, PaperRecord, PaperStatus, SourceFile
+from corpus_assets.model import (
+    SERVED_STATUSES,
+    Increment,
+    PageState,
+    PaperMetadata,
+    PaperRecord,
+    PaperStatus,
+    SourceFile,
+)
 from corpus_assets.paths import escape_path
 from corpus_assets.pdf.worker import ParseOutcome, parse_files
 from corpus_assets.retractions import RetractionTable, classify_title, read_retractions
@@ -23,6 +31,7 @@ from corpus_assets.steps.report import Problem, Progress, StepReport, no_progres
 from corpus_assets.store.working import Doc, WorkingStore
 
 RETRACTIONS_NAME = "retractions.csv"
+_KEPT = "what the last ingest read of it stays in the corpus; it is tried again next time"
 
 
 @dataclass(frozen=True)
@@ -69,7 +78,8 @@ def read_folder(
             continue  # known, but out of reach at the moment
         if (full or is_stale) if not only_papers else file.path in forced:
             wanted.setdefault(file.sha256, file)
-    _parse(store, settings, found.manifest, list(wanted.values()), keys, progress)
+    kept = _parse(store, settings, found.manifest, list(wanted.values()), keys, progress)
+    found, kept = _keep_last_good(store, found, kept)
     if found.increment.removed or found.increment.changed:
         store.set_meta("needs_compacting", True)  # no byte of what went may stay in the file
     store.replace_files(found.files, found.hashed_at_ns)
@@ -77,7 +87,7 @@ def read_folder(
     retractions = _retractions(settings, folder)
     records = _records(store, found, retractions)
     store.replace_papers(records)
-    problems = _problems(found, records)
+    problems = [*kept, *_problems(found, records)]
     store.set_meta("problems", [vars(problem) for problem in problems])
     return _report(store, found, records, problems, len(wanted), time.monotonic() - started)
 
@@ -149,14 +159,44 @@ def _parse(
     files: Sequence[SourceFile],
     keys: Mapping[str, str],
     progress: Progress,
-) -> None:
-    """Read files in worker processes; each outcome is stored as it arrives, so a killed run keeps what it had."""
+) -> list[Problem]:
+    """Read files in worker processes; each outcome is stored as it arrives, so a killed run keeps what it had.
+
+    A passing failure never replaces a reading that succeeded; it is returned as a problem and tried again next time.
+    """
+    docs = store.docs()
     total = len(files)
+    kept = []
     progress("raw_text", 0, total, "")
     for done, outcome in enumerate(parse_files(files, manifest, settings), start=1):
-        store.put_doc(_doc(outcome, keys[outcome.path]), outcome.parsed)
+        known = docs.get(outcome.sha256)
+        if outcome.status is PaperStatus.FAILED and known is not None and known.status in SERVED_STATUSES:
+            kept.append(Problem(outcome.path, "failed", f"{outcome.reason}; {_KEPT}"))
+        else:
+            store.put_doc(_doc(outcome, keys[outcome.path]), outcome.parsed)
         note = "" if outcome.status is PaperStatus.READY else f" ({outcome.status.value}: {outcome.reason})"
         progress("raw_text", done, total, f"{outcome.path}{note}")
+    return kept
+
+
+def _keep_last_good(store: WorkingStore, found: _Folder, kept: Sequence[Problem]) -> tuple[_Folder, list[Problem]]:
+    """Return the folder with changed files that failed for a passing reason as they were at the last ingest."""
+    docs, known = store.docs(), store.known_files()
+    problems = list(kept)
+    files = []
+    hashed_at_ns = dict(found.hashed_at_ns)
+    for file in found.files:
+        doc, before = docs.get(file.sha256), known.get(file.path)
+        last = docs.get(before[3]) if before else None
+        is_failed = doc is None or doc.status is PaperStatus.FAILED
+        if is_failed and before is not None and last is not None and last.status in SERVED_STATUSES:
+            reason = doc.reason if doc else "could not be read"
+            if file.sha256 != before[3]:
+                problems.append(Problem(file.path, "failed", f"{reason}; {_KEPT}"))
+            file = replace(file, size=before[0], mtime_ns=before[1], ctime_ns=before[2], sha256=before[3])
+            hashed_at_ns[file.path] = before[4]
+        files.append(file)
+    return replace(found, files=files, hashed_at_ns=hashed_at_ns), problems
 
 
 def _doc(outcome: ParseOutcome, parse_key: str) -> Doc:

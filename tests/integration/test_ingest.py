@@ -156,6 +156,34 @@ def test_a_file_copied_in_two_goes_is_named_then_indexed(tmp_path, folder):
         assert "17 hens" in run_search(generation, "hens")[0].chunk.text
 
 
+def fail_everything(path, settings, manifest_row=None):
+    from corpus_assets.errors import ParseError
+
+    raise ParseError(f"{Path(path).name} changed while it was read", retryable=True)
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_passing_failure_keeps_what_the_last_ingest_read_and_is_tried_again(tmp_path, folder, monkeypatch, full):
+    import functools
+
+    from corpus_assets.steps import raw_text
+
+    home = tmp_path / "home"
+    first = run(home, folder)
+    write_paper(folder, "basalt", "Lichen grew 0.9 mm per year on basalt, and more slowly on granite in all plots.")
+    with monkeypatch.context() as patched:
+        failing = functools.partial(raw_text.parse_files, read_paper=fail_everything)
+        patched.setattr(raw_text, "parse_files", failing)
+        broken = run(home, folder, full=full)
+    assert broken.num_papers == 4
+    assert broken.generation == first.generation
+    assert ["basalt.md", "failed"] in [[problem.path, problem.status] for problem in broken.problems]
+    mended = run(home, folder)
+    assert mended.num_changed == 1
+    with open_published(home) as generation:
+        assert "0.9 mm" in run_search(generation, "lichen growth on basalt")[0].chunk.text
+
+
 def test_links_loops_and_dead_ends_are_followed_or_named(tmp_path, folder):
     outside = tmp_path / "elsewhere"
     outside.mkdir()
