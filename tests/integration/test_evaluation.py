@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from pathlib import Path
 
 import dagster as dg
 import pytest
@@ -60,6 +61,7 @@ def test_bench_reports_every_mode_and_chooses_fts_only_for_hash_vectors(workshop
     assert report["decision"]["mode"] == "fts_only"
     assert report["num_cases"] == 24
     assert report["golden_hash"] == load_fixture(settings.gates.golden_path).golden_hash
+    assert report["filter_recall"] == {"mean": 1.0, "num_cases": 24, "num_skipped": 24}
     assert report["labels"] == {"kept": 24, "moved": 0, "split": 0}
 
 
@@ -243,6 +245,7 @@ def test_asset_checks_carry_values_cases_tables_and_charts(workshop, tmp_path):
     chart = recall.metadata["chart"].value
     assert chart.startswith("![recall_at_k](data:image/png;base64,")
     assert len(chart) < 60_000
+    assert "Wins and losses" in Path(evaluations["retrieval_decision"].metadata["report"].value).read_text()
 
 
 def test_a_failing_gate_fails_the_run(workshop, tmp_path):
