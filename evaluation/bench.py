@@ -247,7 +247,10 @@ def make_reranker(
     def reorder(query: str, chunks: Sequence[Chunk]) -> list[str]:
         plan = Plan(query, sub_queries=(SubQuery(query, query),))
         head = [Candidate(chunk, 0.0, rank=rank) for rank, chunk in enumerate(chunks, start=1)]
-        scores = score_passages(plan, head, cross_encoder) if cross_encoder is not None else None
+        scores: dict[str, float] | None = None
+        if cross_encoder is not None:
+            scored = score_passages(plan, head, cross_encoder)
+            scores = {candidate.chunk_id: candidate.relevance for candidate in scored}
         sentences = score_sentences(plan, head, reader, terms, embedder) if scores is None else {}
         scorer = "cross-encoder" if scores is not None else ""
         ranked = rerank(head, sentences, scores=scores, scorer=scorer, has_embedder=True, settings=settings)
