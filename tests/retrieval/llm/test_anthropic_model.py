@@ -112,17 +112,22 @@ def test_429_waits_as_long_as_it_is_told():
 
 @pytest.mark.parametrize("status", [500, 529])
 def test_overload_is_tried_again_and_then_named(status):
-    with scripted_server(error(status, "overloaded_error", "busy")) as script:
-        with pytest.raises(ModelCallError, match=rf"plan: .* error {status}: busy") as caught:
-            ask(script, max_retries=1)
+    says = rf"plan: .* error {status}: busy"
+    with (
+        scripted_server(error(status, "overloaded_error", "busy")) as script,
+        pytest.raises(ModelCallError, match=says) as caught,
+    ):
+        ask(script, max_retries=1)
     assert len(script.requests) == 2
     assert caught.value.retryable
 
 
 def test_a_bad_request_is_not_tried_again():
-    with scripted_server(error(400, "invalid_request_error", "prompt is too long")) as script:
-        with pytest.raises(ModelCallError, match="prompt is too long") as caught:
-            ask(script)
+    with (
+        scripted_server(error(400, "invalid_request_error", "prompt is too long")) as script,
+        pytest.raises(ModelCallError, match="prompt is too long") as caught,
+    ):
+        ask(script)
     assert len(script.requests) == 1
     assert not caught.value.retryable
 
