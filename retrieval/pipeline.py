@@ -210,7 +210,11 @@ def stage(name: str) -> Callable[[Callable[[AskState, AskContext], Outcome]], St
             num_before = len(ledger.calls)
             outcome = body(state, ctx)
             spent = UsageLedger(0.0, ledger.calls[num_before:])
-            calls = {"num_calls": len(spent.calls)} if spent.calls else {}
+            calls = (
+                {"num_calls": len(spent.calls), "models": sorted({call.model for call in spent.calls})}
+                if spent.calls
+                else {}
+            )
             record = StageRecord(
                 name=name,
                 seconds=round(time.perf_counter() - started, 4),
@@ -339,7 +343,7 @@ def stage_shortlist(state: AskState, ctx: AskContext) -> Outcome:
         ctx.embedder if needs_model else None,
         ctx.settings.retrieval,
         picks,
-        ctx.language_model.name if ctx.language_model else "",
+        ctx.language_model.name_of("small") if ctx.language_model else "",
     )
     return Outcome(
         replace(state, shortlist=shortlist),
@@ -546,7 +550,7 @@ def stage_themes(state: AskState, ctx: AskContext) -> Outcome:
         found = themes
         confirmed, more = attempt("splits", lambda: confirm_splits(model, found.splits), "Found by rules only.")
         themes = found if confirmed is None else replace(found, splits=confirmed)
-        judge, notes = (judge if confirmed is None else model.name), (*notes, *more)
+        judge, notes = (judge if confirmed is None else model.name_of("small")), (*notes, *more)
     state = replace(state, evidence=evidence, themes=themes)
     detail: dict[str, object] = {
         "stances_by": judge,
@@ -569,7 +573,7 @@ def judge_evidence(state: AskState, ctx: AskContext) -> tuple[tuple[Candidate, .
     if model is None or not state.planned.is_claim:
         return judge(None), "rules", ()
     judged, notes = attempt("stances", lambda: judge(ModelStances(model)), "Stances were given by rules.")
-    return (judged, model.name, notes) if judged is not None else (judge(None), "rules", notes)
+    return (judged, model.name_of("small"), notes) if judged is not None else (judge(None), "rules", notes)
 
 
 @stage("write")

@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 Reply = TypeVar("Reply", bound=BaseModel)
 
 _TOOL = "give_answer"
+_PAUSE_SECONDS = 60.0  # after a model could not be reached: the next stages fail at once instead of waiting too
 _MAX_OUTPUT_TOKENS = {"small": 2048, "large": 4096}
 
 
@@ -35,7 +36,8 @@ class AnthropicModel:
     """Asks for structured replies through one forced tool; a server that ignores tools is read as text.
 
     Retries (429, 5xx, 529, broken connections) with jitter and ``retry-after`` are the SDK's own, bounded by the
-    settings. Every answered call is in ``ledger``, the failed repair included.
+    settings. Every answered call is in ``ledger``, the failed repair included. After a time-out or a broken connection
+    no call is made for a minute, so that a question without a network waits once and not at every stage.
     """
 
     def __init__(self, settings: LlmSettings, ledger: UsageLedger, client: anthropic.Anthropic | None = None) -> None:
@@ -45,6 +47,11 @@ class AnthropicModel:
         self.ledger = ledger
         self._client = client or anthropic.Anthropic(timeout=settings.timeout_seconds, max_retries=settings.max_retries)
         self.name = settings.large_model
+        self._unreachable_since: float | None = None
+
+    def name_of(self, tier: Tier) -> str:
+        """Return the name of the model that answers in a tier."""
+        return self._settings.small_model if tier == "small" else self._settings.large_model
 
     def complete_structured(
         self,
@@ -77,7 +84,7 @@ class AnthropicModel:
     ) -> Message:
         import anthropic
 
-        model = self._settings.small_model if tier == "small" else self._settings.large_model
+        model = self.name_of(tier)
         max_tokens = _MAX_OUTPUT_TOKENS[tier]
         tool_schema = schema.model_json_schema()
         num_chars = len(system) + len(str(conversation)) + len(str(tool_schema))
@@ -91,13 +98,19 @@ class AnthropicModel:
             "tool_choice": {"type": "tool", "name": _TOOL},
         }
         started = time.monotonic()
+        if self._unreachable_since is not None and started - self._unreachable_since < _PAUSE_SECONDS:
+            raise ModelCallError(
+                f"{stage}: {model} was not asked: it could not be reached just before.", retryable=True
+            )
         try:
             message: Message = self._client.messages.create(**request)
         except anthropic.APITimeoutError as error:
+            self._unreachable_since = time.monotonic()
             raise ModelCallError(
                 f"{stage}: {model} did not answer in {self._settings.timeout_seconds:g} s.", retryable=True
             ) from error
         except anthropic.APIConnectionError as error:
+            self._unreachable_since = time.monotonic()
             raise ModelCallError(f"{stage}: {model} could not be reached: {error}.", retryable=True) from error
         except anthropic.APIStatusError as error:
             is_passing = error.status_code in {408, 409, 429} or error.status_code >= 500

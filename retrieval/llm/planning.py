@@ -43,7 +43,7 @@ def plan_with_model(model: LanguageModel, question: str) -> Plan:
         is_multi_hop=len(sub_queries) > 1,
         sub_queries=sub_queries,
         counter_queries=_queries(reply.counter_queries) if is_claim else (),
-        planner=model.name,
+        planner=model.name_of("small"),
     )
 
 

@@ -10,6 +10,8 @@ from retrieval.llm.prompts import PICK, Item, fence, user_turn
 from retrieval.llm.protocol import LanguageModel
 from retrieval.llm.replies import MalformedReplyError
 from retrieval.llm.schemas import PickReply
+from retrieval.plan import MAX_QUERY_WORDS
+from retrieval.terms import clip_words
 
 STAGE = "shortlist"
 SUMMARY_CHARS = 280
@@ -38,7 +40,12 @@ def pick_papers(
     fits: dict[str, int] = {}
     num_unknown = 0
     batches = [ordered[start : start + BATCH_SIZE] for start in range(0, len(ordered), BATCH_SIZE)]
-    asked = fence([Item(f"question {number}", text) for number, text in enumerate(questions, start=1)])
+    asked = fence(
+        [
+            Item(f"question {number}", clip_words(text, MAX_QUERY_WORDS))
+            for number, text in enumerate(questions, start=1)
+        ]
+    )
     for batch in batches:
         known = {f"C{number}": card for number, card in enumerate(batch, start=1)}
         material = fence([Item(key, _card_text(card)) for key, card in known.items()])

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from retrieval.llm.usage import UsageLedger
+from retrieval.llm.usage import Tier, UsageLedger
 
 Reply = TypeVar("Reply", bound=BaseModel)
-Tier = Literal["small", "large"]
 
 
 class LanguageModel(Protocol):
     """Complete a prompt into a validated pydantic object; token use and cost go to the model's own ledger."""
 
-    name: str
+    name: str  # of the large model, which writes
     ledger: UsageLedger
+
+    def name_of(self, tier: Tier) -> str:
+        """Return the name of the model that answers in a tier."""
+        ...
 
     def complete_structured(
         self,

@@ -10,6 +10,7 @@ from retrieval.llm.protocol import LanguageModel
 from retrieval.llm.quotes import is_long_enough
 from retrieval.llm.replies import MalformedReplyError
 from retrieval.llm.schemas import PassageStance, StanceReply
+from retrieval.plan import MAX_QUERY_WORDS
 from retrieval.stance import Stance
 from retrieval.terms import clip_words
 from retrieval.themes import ThemeSplit
@@ -25,7 +26,7 @@ class ModelStances:
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
-        self.name = model.name
+        self.name = model.name_of("small")
 
     def judge(self, claim: str, passages: Sequence[str]) -> Sequence[Stance]:
         """Return one stance a passage, in order. Raises ``CopilotError``, also when passages are passed over."""
@@ -39,7 +40,9 @@ class ModelStances:
         reply = self._model.complete_structured(
             stage=STAGE,
             system=STANCE,
-            messages=user_turn(f"The claim, then the passages.\n\n{fence([Item('claim', claim), *items])}"),
+            messages=user_turn(
+                f"The claim, then the passages.\n\n{fence([Item('claim', clip_words(claim, MAX_QUERY_WORDS)), *items])}"
+            ),
             schema=StanceReply,
             tier="small",
         )
@@ -61,7 +64,7 @@ def confirm_splits(model: LanguageModel, splits: Sequence[ThemeSplit]) -> tuple[
     for split in splits:
         first, *others = (side.sentence.text for side in split.sides)
         if all(stance.label == "contradicts" for stance in judge.judge(first, others)):
-            basis = f"{split.basis}; confirmed by {model.name}"
+            basis = f"{split.basis}; confirmed by {judge.name}"
             confirmed.append(replace(split, basis=basis, is_verdict=True, note=""))
     return tuple(confirmed)
 

@@ -6,9 +6,10 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from corpus_assets.settings import LlmSettings
-from retrieval.llm.anthropic_model import AnthropicModel, ModelCallError, load_language_model
+from retrieval.llm.anthropic_model import ModelCallError, load_language_model
 from retrieval.llm.replies import MalformedReplyError, RefusedReplyError, parse_reply
-from retrieval.llm.usage import BudgetExceededError, UsageLedger
+from retrieval.llm.usage import BudgetExceededError
+from tests.retrieval.llm.scripted_model import make_model
 from tests.retrieval.llm.scripted_server import cut_off, error, hang, scripted_server, text, tool_use
 
 
@@ -23,24 +24,19 @@ GOOD = {"intent": "understand", "queries": ["a", "b"]}
 
 
 def ask(script, *, tier="small", budget=1.0, **settings):
-    import anthropic
+    model = make_model(script, budget=budget, **{"max_retries": 2, **settings})
+    script.ledger = model.ledger
+    return call(model, tier)
 
-    made = LlmSettings(**{"timeout_seconds": 5.0, "max_retries": 2, **settings})
-    client = anthropic.Anthropic(
-        api_key="k", base_url=script.url, timeout=made.timeout_seconds, max_retries=made.max_retries
+
+def call(model, tier):
+    return model.complete_structured(
+        stage="plan",
+        system="Plan the question.",
+        messages=[{"role": "user", "content": "Why?"}],
+        schema=Plan,
+        tier=tier,
     )
-    model = AnthropicModel(made, UsageLedger(budget), client)
-    try:
-        reply = model.complete_structured(
-            stage="plan",
-            system="Plan the question.",
-            messages=[{"role": "user", "content": "Why?"}],
-            schema=Plan,
-            tier=tier,
-        )
-    finally:
-        script.ledger = model.ledger
-    return reply
 
 
 def test_a_tool_reply_is_validated_and_paid_for():
@@ -135,6 +131,18 @@ def test_a_bad_request_is_not_tried_again():
 def test_silence_ends_at_the_timeout():
     with scripted_server(hang(3)) as script, pytest.raises(ModelCallError, match=r"did not answer in 0\.3 s"):
         ask(script, timeout_seconds=0.3, max_retries=0)
+
+
+def test_after_silence_the_next_stage_does_not_wait_again():
+    with scripted_server(hang(1)) as script:
+        model = make_model(script, timeout_seconds=0.3)
+        for says in ("did not answer", "was not asked"):
+            with pytest.raises(ModelCallError, match=says):
+                call(model, "small")
+        model._unreachable_since -= 61.0
+        with pytest.raises(ModelCallError, match="did not answer"):
+            call(model, "small")
+    assert len(script.requests) == 2
 
 
 def test_a_truncated_body_is_a_named_error():

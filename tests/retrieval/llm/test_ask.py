@@ -141,6 +141,8 @@ def test_every_stage_asks_the_model_and_the_answer_says_so(asked, corpus):
     assert "zinc slowed the growth of perch by 12 percent. [" in answer.answer
     assert answer.faithfulness.verifier == "rules, then claude-sonnet-5-5"
     assert answer.faithfulness.score == 1.0
+    models = [stage.detail["models"] for stage in answer.stages if "models" in stage.detail]
+    assert models == [["claude-haiku-5-5"], ["claude-haiku-5-5"], ["claude-sonnet-5-5"], ["claude-sonnet-5-5"]]
     assert not [name for stage in answer.stages if stage.name != "rerank" for name in stage.degraded]
     assert answer.next_steps[1].text == "Weigh perch in your own tanks first."
     assert verify(answer, settings=corpus).passed
@@ -387,7 +389,7 @@ def test_the_shortlist_is_picked_from_cards_and_falls_back_to_cosine(asked):
     answer, script = asked(model(PickReply=pick), retrieval=small)
     stage = next(stage for stage in answer.stages if stage.name == "shortlist")
     assert "PickReply" in forms(script)
-    assert "by claude-sonnet-5-5's reading" in stage.detail["reason"]
+    assert "by claude-haiku-5-5's reading" in stage.detail["reason"]
     picked = sorted(paper_id.rsplit("-", 1)[0] for paper_id in stage.detail["paper_ids"])
     assert picked == ["a-study-of-lake", "a-study-of-ponds", "a-study-of-tanks"]
     answer, _ = asked(model(PickReply={"picks": []}), retrieval=small)
@@ -459,3 +461,25 @@ def test_without_a_key_nothing_of_the_sdk_is_imported(corpus, monkeypatch):
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[3])
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "[]"
+
+
+def test_without_a_network_the_answer_comes_once_the_first_call_has_failed(corpus, monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+    answer = ask(QUESTION, settings=corpus, use_cache=False)
+    assert answer.writer == "extractive"
+    assert "could not be reached" in degraded(answer, "plan")
+    assert "was not asked" in degraded(answer, "write")
+
+
+@pytest.mark.slow
+def test_the_ask_job_of_the_command_line_uses_the_model_too(corpus, monkeypatch):
+    from dagster_project.question import run_ask
+
+    with scripted_server(model()) as script:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", script.url)
+        monkeypatch.setenv("RESEARCH_COPILOT_EMBEDDING__MODEL", "hash")
+        answer = run_ask(corpus, QUESTION, use_cache=False)
+    assert answer.writer == "claude-sonnet-5-5"
+    assert answer.cost.calls == len(script.requests) == 4

@@ -23,7 +23,7 @@ def test_a_factual_lookup_stays_one_query_in_the_persons_own_words():
     assert only.text == "At what temperature does gallium melt?"
     assert only.rewordings == ("gallium melting temperature",)
     assert not made.is_multi_hop
-    assert made.planner == "claude-sonnet-5-5"
+    assert made.planner == "claude-haiku-5-5"
 
 
 def test_parts_of_a_question_become_sub_queries_with_labels_and_rewordings():

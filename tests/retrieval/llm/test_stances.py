@@ -83,5 +83,5 @@ def test_splits_of_the_rules_stay_only_with_the_models_word():
         (kept,) = confirm_splits(make_model(script), [real, false])
     assert kept.label == "real"
     assert kept.is_verdict
-    assert kept.basis.endswith("confirmed by claude-sonnet-5-5")
+    assert kept.basis.endswith("confirmed by claude-haiku-5-5")
     assert kept.note == ""
