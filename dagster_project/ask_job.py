@@ -39,7 +39,7 @@ STAGES = {
 class QuestionConfig(dg.Config):
     """A question and what it is restricted to."""
 
-    question: str = Field(description="The question, in one full sentence.")
+    question: str = Field(default="", description="The question, in one full sentence. Must not stay empty.")
     mode: str = Field(default="standard", description="brief, standard, detailed or ideas.")
     top_k: int = Field(default=0, description="Most passages kept as evidence; 0: as the settings say.")
     papers: list[str] = Field(default=[], description="Only these papers, by id.")

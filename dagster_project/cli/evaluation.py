@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from corpus_assets.errors import BadInputError, GateFailedError
+from dagster_project.cli.golden import DEFAULT_GOLDEN, Golden
 from dagster_project.cli.invocation import Invocation, command
 from dagster_project.cli.terminal import print_json, print_note, print_table, print_text, to_plain_data
 
@@ -22,6 +23,7 @@ def add_to(app: typer.Typer) -> None:
     """Register this file's commands."""
     command(app)(bench)
     command(app)(gate)
+    command(app)(ab)
 
 
 def bench(
@@ -38,6 +40,7 @@ def bench(
         typer.Option(help="default, hash, bge-small, a name or path; default: the corpus's own.", show_default=False),
     ] = "",
     output: Annotated[Path | None, typer.Option(help="Write the whole report (JSON) to this file.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write the report as one self-contained page.")] = None,
     fail_under_hybrid_recall: Annotated[
         float | None, typer.Option(help="Exit 1 when hybrid's recall@10 is lower.", min=0, max=1)
     ] = None,
@@ -56,6 +59,10 @@ def bench(
         report = _bench_fixture(settings, Path(fixture), embedder, modes)
     if output is not None:
         _write_report(output, report)
+    if html is not None:
+        from evaluation.report import write_report
+
+        print_note(f"Page written to {write_report(report, html)}")
     failure = ""
     try:
         require_floors(report, hybrid_recall=fail_under_hybrid_recall, hybrid_hit_rate=fail_under_hybrid_hit_rate)
@@ -130,6 +137,43 @@ def gate(
         print_table(("", "gate", "value", "floor", ""), rows, max_width=100)
         print_text("\nEvery blocking gate passed." if document["passed"] else "\nNot good enough to publish.")
     return 0 if document["passed"] else 1
+
+
+def ab(
+    call: Invocation,
+    a: Annotated[Path, typer.Argument(help="Arm A (TOML), or the name of a ready-made experiment.")],
+    b: Annotated[Path | None, typer.Argument(metavar="[B]", help="Arm B (TOML).")] = None,
+    *,
+    golden: Golden = DEFAULT_GOLDEN,
+    bundle: Annotated[Path | None, typer.Option(help="Keep the frozen inputs in this file.")] = None,
+) -> None:
+    """Run two arms on byte-identical frozen inputs and compare them case by case."""
+    from corpus_assets.store.generation import open_published
+    from evaluation.ab import list_experiments, run_ab
+    from retrieval.copilot import load_model
+
+    if b is None:
+        ready = list_experiments()
+        if str(a) not in ready:
+            raise BadInputError(f"There is no experiment {a}.", hint=f"Two files, or one of {', '.join(ready)}.")
+        a, b = ready[str(a)]
+    settings = call.settings()
+    model = load_model(settings)
+    with open_published(settings.home) as generation:
+        document = run_ab(a, b, golden, generation, settings=settings, language_model=model, bundle_path=bundle)
+    if call.as_json:
+        print_json(document)
+        return
+    print_text(f"A: {document['a']['name']}, B: {document['b']['name']}, {document['num_cases']} cases\n")
+    rows = [
+        (metric, *(_number(row[name]) for name in ("a", "b", "diff")), _interval(row["ci95"]), _number(row["p_holm"]))
+        for metric, row in document["metrics"].items()
+    ]
+    print_table(("metric", "A", "B", "B - A", "95 % interval", "p (Holm)"), rows)
+
+
+def _interval(ends: list[float]) -> str:
+    return " to ".join(_number(end) for end in ends)
 
 
 def _verdict(row: dict[str, Any]) -> str:

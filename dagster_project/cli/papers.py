@@ -30,6 +30,7 @@ def add_to(parent: typer.Typer) -> None:
     command(app, "list")(list_papers)
     command(app, "show")(show_paper)
     command(app, "export")(export_papers)
+    command(app, "retractions")(list_retractions)
     parent.add_typer(app, name="papers")
 
 
@@ -121,6 +122,42 @@ def export_papers(
         cells = {**{name: row[name] for name in _COLUMNS}, "pages_by_state": states}
         writer.writerow({name: _csv_cell(cell) for name, cell in cells.items()})
     write_out(make_safe(text.getvalue()))
+
+
+def list_retractions(call: Invocation) -> None:
+    """List papers with a retraction or another notice, and the saved answers that cited them."""
+    from corpus_assets.store.generation import open_published
+    from retrieval.answer import AnswerRecord
+    from retrieval.state_store import StateStore
+
+    settings = call.settings()
+    with open_published(settings.home) as generation:
+        noticed = {name: record for name, record in generation.papers.items() if record.retraction}
+    stored = StateStore(settings.home).read("SELECT record FROM answers ORDER BY created_at, answer_id", [])
+    answers = [AnswerRecord.model_validate_json(row[0]) for row in stored]
+    rows: list[dict[str, Any]] = [
+        {
+            "paper_id": paper_id,
+            "title": record.label,
+            "notice": record.retraction,
+            "doi": record.metadata.doi,
+            "answers": [
+                {"answer_id": answer.answer_id, "question": answer.question, "created_at": answer.created_at}
+                for answer in answers
+                if any(citation.paper_id == paper_id for citation in answer.citations)
+            ],
+        }
+        for paper_id, record in noticed.items()
+    ]
+    if call.as_json:
+        print_json(rows)
+        return
+    if not rows:
+        print_text("No paper of the published corpus has a notice.")
+    for row in rows:
+        print_text(f"{row['notice']}: {row['title']} ({row['paper_id']})")
+        for answer in row["answers"]:
+            print_text(f"    cited in answer {answer['answer_id']}: {answer['question']}")
 
 
 _COLUMNS = (

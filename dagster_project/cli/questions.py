@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from corpus_assets.errors import BadInputError, CopilotError
 from dagster_project.cli.invocation import Invocation, command
 from dagster_project.cli.terminal import Progress, print_json, print_markdown, print_note, print_text
 
 if TYPE_CHECKING:
+    from corpus_assets.settings import Settings
     from retrieval.answer import AnswerRecord
 
 Retrieval = Literal["fts_only", "embedding_only", "hybrid"]
@@ -27,6 +29,7 @@ def add_to(app: typer.Typer) -> None:
     command(app)(search)
     command(app)(ask)
     command(app)(verify)
+    command(app)(feedback)
 
 
 def search(
@@ -78,6 +81,7 @@ def ask(
     mode: Annotated[AnswerMode, typer.Option(help="How much to write.")] = "standard",
     top_k: Annotated[int, typer.Option(help="Most passages kept as evidence; 0: as set.", min=0)] = 0,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Do not take an earlier answer.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Also write the answer as one self-contained page.")] = None,
     papers: Papers = "",
     sections: Sections = "",
     min_year: MinYear = 0,
@@ -86,6 +90,8 @@ def ask(
     """Answer a question from the published corpus, each statement with a quote that can be checked."""
     from dagster_project.question import run_ask
 
+    if html is not None and not html.absolute().parent.is_dir():
+        raise BadInputError(f"The folder of {html} does not exist.", hint="Name a file in an existing folder.")
     with Progress(is_quiet=call.as_json) as progress:
         record = run_ask(
             call.settings(),
@@ -100,11 +106,29 @@ def ask(
             progress=progress if call.is_debug else None,
             is_debug=call.is_debug,
         )
+    if html is not None:
+        _write_page(call.settings(), html, record)
     if call.as_json:
         print_json(record)
         return
     print_markdown(record.answer)
     _print_footer(record)
+
+
+def _write_page(settings: Settings, path: Path, record: AnswerRecord) -> None:
+    """Write the answer's page; quotes are shown in context when its generation is still there."""
+    from corpus_assets.store.atomic import write_atomic
+    from corpus_assets.store.generation import open_generation
+    from retrieval.render import quote_context, render_html
+
+    try:
+        with open_generation(settings.home, record.generation) as generation:
+            page = render_html(record, quote_context(generation))
+    except CopilotError as error:
+        print_note(f"Note: quotes are shown without context ({error})")
+        page = render_html(record)
+    write_atomic(path.absolute(), page)
+    print_note(f"Page written to {path}")
 
 
 def _print_footer(record: AnswerRecord) -> None:
@@ -145,6 +169,42 @@ def verify(
             print_text(f"FAILED [{failure.n}]: {failure.reason}")
         print_text(f"{report.num_ok} of {report.num_quotes} quotes stand in the papers exactly as cited.")
     return 0 if report.passed else 1
+
+
+def feedback(
+    call: Invocation,
+    answer_id: Annotated[str, typer.Argument(metavar="ANSWER_ID", help="As `ask` printed it.")],
+    *,
+    rating: Annotated[int, typer.Option(help="1 (useless) to 5 (just right).", min=1, max=5)],
+    issue: Annotated[list[str] | None, typer.Option(help="missing_citation, wrong_fact, missing_paper, …")] = None,
+    correct_answer: Annotated[str, typer.Option(help="What the answer should have been.")] = "",
+    missing_paper: Annotated[list[str] | None, typer.Option(metavar="ID", help="A paper it should have used.")] = None,
+    comment: Annotated[str, typer.Option(help="Anything else.")] = "",
+) -> None:
+    """Say how good an answer was; what can be checked becomes a draft of a golden case."""
+    from corpus_assets.store.generation import open_published
+    from retrieval.feedback import give_feedback
+    from retrieval.state_store import StateStore
+
+    settings = call.settings()
+    with open_published(settings.home) as generation:
+        known = frozenset(generation.papers)
+    stored, is_new = give_feedback(
+        StateStore(settings.home),
+        answer_id,
+        rating=rating,
+        issues=issue or (),
+        correct_answer=correct_answer,
+        missing_papers=missing_paper or (),
+        comment=comment,
+        known_papers=known,
+    )
+    if call.as_json:
+        print_json({**stored.model_dump(mode="json"), "is_new": is_new, "is_checkable": stored.is_checkable})
+        return
+    print_text("Thank you, stored." if is_new else "This very feedback is stored already.")
+    if stored.is_checkable:
+        print_text("A golden case can be made of it: research-copilot golden draft DRAFT.json --from-feedback")
 
 
 def _split(text: str) -> list[str]:
