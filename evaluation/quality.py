@@ -125,13 +125,10 @@ class QualityOf:
         if published is None or fixture is None or not self.common_paper_ids:
             return self.measured, None
         pair = []
-        for generation, whole in (
-            (self.context.candidate, lambda: self.measured),
-            (published, lambda: self.published_measured),
-        ):
+        for generation in (self.context.candidate, published):
             served = {paper_id for paper_id, record in generation.papers.items() if record.is_served}
             if served == self.common_paper_ids:
-                pair.append(whole())
+                pair.append(self.published_measured if generation is published else self.measured)
                 continue
             is_same_model = (
                 generation.manifest.embedder.fingerprint == self.context.candidate.manifest.embedder.fingerprint
