@@ -76,7 +76,17 @@ def search_terms(
     allowed: ChunkFilter = ANY_RETRIEVABLE,
     paper_weight: float = 0.0,
 ) -> list[LexicalHit]:
-    """Rank chunks for weighted terms (folded and stemmed).
+    """Return the best ``k`` chunks for weighted terms (folded and stemmed), see ``score_terms``."""
+    return score_terms(segments, weights, allowed, paper_weight).top(k)
+
+
+def score_terms(
+    segments: Sequence[FtsIndex],
+    weights: Mapping[str, float],
+    allowed: ChunkFilter = ANY_RETRIEVABLE,
+    paper_weight: float = 0.0,
+) -> Scores:
+    """Score every allowed chunk for weighted terms (folded and stemmed).
 
     A paper's metadata adds ``paper_weight * share² * sum of idf of its matched terms`` to each of its matching chunks,
     ``share`` being the part of the question's idf that the metadata holds: next to nothing for a question that shares
@@ -85,14 +95,14 @@ def search_terms(
     """
     import numpy as np
 
-    if k <= 0 or not weights:
-        return []
+    if not weights:
+        return Scores([], 0.0)
     stats = GlobalStats(segments, list(weights))
     known = sorted(term for term in weights if stats.chunk_df[term] or (paper_weight and stats.paper_df[term]))
     if len(known) > MAX_QUERY_TERMS:
         known = sorted(sorted(known, key=lambda term: (-weights[term] * stats.chunk_idf(term), term))[:MAX_QUERY_TERMS])
     question_weight = sum(stats.chunk_idf(term) * weights[term] for term in weights)
-    hits: list[LexicalHit] = []
+    parts = []
     for segment in segments:
         scores = _bm25(segment, known, weights, stats)
         shares = np.zeros(len(segment.paper_ids))
@@ -104,15 +114,47 @@ def search_terms(
             scores[matched] += paper_weight * gains[segment.paper_of_chunk[matched]]
         scores[~mask] = 0.0
         np.round(scores, _SCORE_DECIMALS, out=scores)
-        numbers = np.flatnonzero(scores)
-        if len(numbers) > k:
-            worst = np.partition(scores[numbers], len(numbers) - k)[len(numbers) - k]
-            numbers = numbers[scores[numbers] >= worst]
-        best = scores[numbers]
-        papers = shares[segment.paper_of_chunk[numbers]]
-        hits.extend(map(LexicalHit, segment.chunk_ids(numbers.tolist()), best.tolist(), papers.tolist()))
-    hits.sort(key=lambda hit: (-hit.score, hit.chunk_id))
-    return hits[:k]
+        parts.append(_SegmentScores(segment, scores, shares))
+    return Scores(parts, question_weight)
+
+
+@dataclass(frozen=True)
+class _SegmentScores:
+    segment: FtsIndex
+    scores: NDArray[np.float64]  # by chunk number
+    shares: NDArray[np.float64]  # by paper number
+
+
+class Scores:
+    """The scores of one question. ``question_weight`` is the sum of its terms' idf: divided by it, scores compare."""
+
+    def __init__(self, parts: Sequence[_SegmentScores], question_weight: float) -> None:
+        self._parts = parts
+        self.question_weight = question_weight
+
+    def top(self, k: int) -> list[LexicalHit]:
+        """Return the best ``k`` chunks, every score above 0; score first, then chunk id."""
+        import numpy as np
+
+        hits: list[LexicalHit] = []
+        for part in self._parts if k > 0 else ():
+            numbers = np.flatnonzero(part.scores)
+            if len(numbers) > k:
+                worst = np.partition(part.scores[numbers], len(numbers) - k)[len(numbers) - k]
+                numbers = numbers[part.scores[numbers] >= worst]
+            papers = part.shares[part.segment.paper_of_chunk[numbers]]
+            ids = part.segment.chunk_ids(numbers.tolist())
+            hits.extend(map(LexicalHit, ids, part.scores[numbers].tolist(), papers.tolist()))
+        hits.sort(key=lambda hit: (-hit.score, hit.chunk_id))
+        return hits[:k]
+
+    def of(self, chunk_ids: Sequence[str]) -> dict[str, float]:
+        """Return the scores of some chunks; 0 for one that matches nothing or may not be returned."""
+        found = dict.fromkeys(chunk_ids, 0.0)
+        for part in self._parts:
+            for chunk_id, number in part.segment.chunk_numbers(chunk_ids).items():
+                found[chunk_id] = float(part.scores[number])
+        return found
 
 
 def _bm25(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from corpus_assets.bm25 import LexicalHit, search_segments, search_terms
+from corpus_assets.bm25 import LexicalHit, Scores, score_terms, search_segments, search_terms
 from corpus_assets.fts_build import FtsStats, build_fts
 from corpus_assets.fts_query import (
     ANY_RETRIEVABLE,
@@ -19,9 +19,11 @@ __all__ = [
     "FtsIndex",
     "FtsStats",
     "LexicalHit",
+    "Scores",
     "TermStats",
     "build_fts",
     "open_fts",
+    "score_terms",
     "search_segments",
     "search_terms",
     "tokenize",

@@ -127,6 +127,13 @@ class FtsIndex:
         names: dict[int, str] = dict(self._rows(f"SELECT chunk_no, chunk_id FROM chunks WHERE {_among(numbers)}"))
         return [names[number] for number in numbers]
 
+    def chunk_numbers(self, chunk_ids: Sequence[str]) -> dict[str, int]:
+        """Return the numbers of those of ``chunk_ids`` that are in this segment."""
+        by_digest = {_digest(chunk_id): chunk_id for chunk_id in chunk_ids}
+        numbers = self._rows_of(list(by_digest))
+        digests = self._columns.vector_ids[numbers].tolist()
+        return {by_digest[digest]: number for digest, number in zip(digests, numbers.tolist(), strict=True)}
+
     @cached_property
     def _names(self) -> list[str]:
         return [name for (name,) in self._rows("SELECT chunk_id FROM chunks ORDER BY chunk_no")]

@@ -85,10 +85,18 @@ class RetrievalSettings(Group):
     mode: Literal["auto", "fts_only", "embedding_only", "hybrid"] = Field(
         "auto", description="auto obeys the stored decision for the published corpus, hybrid when there is none."
     )
+    fusion: Literal["scores", "ranks"] = Field(
+        "scores", description="How hybrid joins its legs: weighted scores, or reciprocal ranks (RRF)."
+    )
+    dense_share: float = Field(
+        0.6, ge=0, le=1, description="Weight of the cosine in score fusion; the rest is BM25 over the question's idf."
+    )
     rrf_k: int = Field(60, ge=1, description="Reciprocal rank fusion constant (Cormack et al. 2009).")
     depth: int = Field(100, ge=10, description="Candidates taken from each leg before fusion.")
     paper_weight: float = Field(
-        1.0, ge=0, description="What a question's match with a paper's title, authors, year or DOI adds to its passages."
+        1.0,
+        ge=0,
+        description="What a question's match with a paper's title, authors, year or DOI adds to its passages.",
     )
     k_retrieve: int = Field(20, ge=1, description="Candidates kept for reranking.")
     k_rerank: int = Field(8, ge=1, description="Passages kept as evidence.")
@@ -100,8 +108,8 @@ class RetrievalSettings(Group):
     )
     reranker: str = Field(
         "auto",
-        description="auto (a cross-encoder if one is installed and rerank is on, else sentence similarity), off, "
-        "lexical, or a cross-encoder by name or folder.",
+        description="auto (a cross-encoder if one is installed, else sentences), sentences (similarity of the best one), "
+        "lexical (words in common), off (first-stage order), or a cross-encoder by name or folder.",
     )
     stance_model: str = Field("rules", description="rules, or an NLI cross-encoder by name or folder.")
     include_retracted: bool = Field(False, description="Let retracted papers be evidence (they are marked).")
@@ -174,7 +182,8 @@ class Settings(BaseSettings):
     home: Path = Field(PROJECT_ROOT / ".copilot", description="Where stores and generations live.")
     papers_dir: Path = Field(PROJECT_ROOT / "sample_corpus" / "papers", description="The folder of papers.")
     models_dir: Path | None = Field(
-        None, description="Where exported models are cached (one export serves every home); default: models in the home."
+        None,
+        description="Where exported models are cached (one export serves every home); default: models in the home.",
     )
     parse: ParseSettings = ParseSettings()
     chunks: ChunkSettings = ChunkSettings()

@@ -11,6 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+# Sums of scores are compared to this many decimals: beyond it a vector's value hangs on the batch it was embedded in.
+_DECIMALS = 6
+
 
 @dataclass(frozen=True)
 class Fused:
@@ -55,6 +58,23 @@ def combine_scores(
         for item in best
     }
     return _ordered(totals, best)
+
+
+def weigh_scores(
+    legs: Sequence[Mapping[str, float]], rankings: Sequence[Sequence[str]], *, weights: Sequence[float]
+) -> list[Fused]:
+    """Fuse by weighted sum of scores that are already on fixed scales; every leg scores every item of the rankings.
+
+    Nothing is normalised by what happened to be found, so an item's score does not hang on the other items.
+    """
+    best: dict[str, int] = {}
+    for ranking in rankings:
+        for rank, item in enumerate(ranking, start=1):
+            best[item] = min(rank, best.get(item, rank))
+    totals = {
+        item: math.fsum(weight * leg.get(item, 0.0) for leg, weight in zip(legs, weights, strict=True)) for item in best
+    }
+    return _ordered({item: round(total, _DECIMALS) for item, total in totals.items()}, best)
 
 
 def _scale(leg: Mapping[str, float], norm: Literal["minmax", "zscore"]) -> dict[str, float]:

@@ -6,7 +6,7 @@ import re
 
 from corpus_assets.errors import BadInputError
 from corpus_assets.folding import fold_for_search
-from corpus_assets.fts import ANY_RETRIEVABLE, ChunkFilter, LexicalHit, search_terms, tokenize
+from corpus_assets.fts import ANY_RETRIEVABLE, ChunkFilter, LexicalHit, Scores, score_terms, tokenize
 from retrieval.corpus import Corpus
 
 # Names of Greek letters and single characters name things, they do not describe them.
@@ -27,12 +27,17 @@ def query_terms(query: str) -> list[str]:
     return terms
 
 
+def score(corpus: Corpus, query: str, allowed: ChunkFilter = ANY_RETRIEVABLE, *, paper_weight: float = 0.0) -> Scores:
+    """Score the corpus for a question. Raises BadInputError for one without a searchable character."""
+    weights = dict.fromkeys(query_terms(query), 1.0)
+    return score_terms([segment.fts for segment in corpus.segments], weights, allowed, paper_weight)
+
+
 def search(
     corpus: Corpus, query: str, k: int, allowed: ChunkFilter = ANY_RETRIEVABLE, *, paper_weight: float = 0.0
 ) -> list[LexicalHit]:
     """Return the best ``k`` chunks by BM25; score first, then chunk id. Raises BadInputError for an empty question."""
-    weights = dict.fromkeys(query_terms(query), 1.0)
-    return search_terms([segment.fts for segment in corpus.segments], weights, k, allowed, paper_weight)
+    return score(corpus, query, allowed, paper_weight=paper_weight).top(k)
 
 
 def is_identifiers_only(query: str) -> bool:

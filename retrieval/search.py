@@ -1,4 +1,4 @@
-"""Search a corpus: full text, dense, or both with their ranks fused."""
+"""Search a corpus: full text, dense, or both fused."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from weakref import WeakKeyDictionary
 
 from corpus_assets.errors import BadInputError
 from corpus_assets.folding import fold_for_search
-from corpus_assets.fts import LexicalHit
+from corpus_assets.fts import LexicalHit, Scores
 from corpus_assets.model import Chunk
 from corpus_assets.settings import RetrievalMode, RetrievalSettings
 from retrieval import dense, lexical
 from retrieval.corpus import Corpus
 from retrieval.filters import Filters, resolve_filters
-from retrieval.fusion import Fused, rrf
+from retrieval.fusion import Fused, rrf, weigh_scores
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,11 +95,13 @@ def search(
     degraded: list[str] = []
     lexical_hits: list[LexicalHit] = []
     dense_hits: list[dense.DenseHit] = []
+    scores = Scores([], 0.0)
     vector: NDArray[np.float32] | None = None
     if mode not in ("fts_only", "embedding_only", "hybrid"):
         raise BadInputError(f"Unknown retrieval mode {mode!r}.", hint="Use fts_only, embedding_only or hybrid.")
     if mode != "embedding_only":
-        lexical_hits = lexical.search(generation, query, depth, allowed, paper_weight=settings.paper_weight)
+        scores = lexical.score(generation, query, allowed, paper_weight=settings.paper_weight)
+        lexical_hits = scores.top(depth)
         if not lexical_hits:
             degraded.append("no lexical hit: no passage holds a word of the question")
     if mode != "fts_only":
@@ -109,7 +111,10 @@ def search(
         elif embedder is not None:
             vector = dense.embed_question(embedder, query)
             dense_hits = dense.search(generation, vector, depth, allowed)
-    ranking = _fuse(lexical_hits, dense_hits, mode, settings)
+    if mode == "hybrid" and vector is not None and settings.fusion == "scores":
+        ranking = _fuse_scores(generation, scores, vector, lexical_hits, dense_hits, settings.dense_share)
+    else:
+        ranking = _fuse_ranks(lexical_hits, dense_hits, mode, settings)
     selection = _select(generation, ranking, k, max_per_paper)
     hits = _hits(generation, selection, lexical_hits, dense_hits, vector)
     legs = Legs(
@@ -147,7 +152,7 @@ def _no_dense_reason(
     return ""
 
 
-def _fuse(
+def _fuse_ranks(
     lexical_hits: Sequence[LexicalHit],
     dense_hits: Sequence[dense.DenseHit],
     mode: RetrievalMode,
@@ -165,6 +170,26 @@ def _fuse(
     if named:
         rankings.append(list(named.values()))
     return rrf(rankings, k=settings.rrf_k)
+
+
+def _fuse_scores(
+    corpus: Corpus,
+    scores: Scores,
+    vector: NDArray[np.float32],
+    lexical_hits: Sequence[LexicalHit],
+    dense_hits: Sequence[dense.DenseHit],
+    dense_share: float,
+) -> list[Fused]:
+    """Fuse by BM25 over the question's idf, which is about 0 to 2, and cosine; both legs score what either found."""
+    rankings = [[hit.chunk_id for hit in lexical_hits], [hit.chunk_id for hit in dense_hits]]
+    bm25 = {hit.chunk_id: hit.score for hit in lexical_hits}
+    bm25 |= scores.of([chunk_id for chunk_id in rankings[1] if chunk_id not in bm25])
+    cosine = {hit.chunk_id: hit.cosine for hit in dense_hits}
+    cosine |= dense.cosines(corpus, vector, [chunk_id for chunk_id in rankings[0] if chunk_id not in cosine])
+    weight = scores.question_weight or 1.0
+    shares = {chunk_id: score / weight for chunk_id, score in bm25.items()}
+    fused = weigh_scores([shares, cosine], rankings, weights=[1 - dense_share, dense_share])
+    return [item for item in fused if item.score > 0]
 
 
 def paper_of(chunk_id: str) -> str:
