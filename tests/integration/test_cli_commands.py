@@ -176,3 +176,63 @@ def test_doctor_names_a_damaged_file(fresh, tmp_path):
     sick = fresh("doctor", "--json")
     assert sick.code == 1
     assert victim.name in json.dumps(sick.document)
+
+
+def test_ask_writes_a_page_that_loads_nothing(cli, tmp_path):
+    done = cli("ask", QUESTION, "--html", str(tmp_path / "answer.html"))
+    page = (tmp_path / "answer.html").read_text()
+    assert done.code == 0
+    assert "10.1 months" in page
+    assert "<script" not in page
+    assert cli("ask", QUESTION, "--html", str(tmp_path / "no" / "answer.html")).code == 2
+
+
+def test_feedback_is_stored_once(cli):
+    answer_id = cli("ask", QUESTION, "--json").document["answer_id"]
+    words = [
+        "feedback",
+        answer_id,
+        "--rating",
+        "2",
+        "--issue",
+        "wrong_fact",
+        "--correct-answer",
+        "10.1 months",
+        "--json",
+    ]
+    first = cli(*words)
+    assert (first.code, first.document["is_new"], first.document["is_checkable"]) == (0, True, True)
+    assert not cli(*words).document["is_new"]
+    assert cli("feedback", answer_id, "--rating", "9").code == 2
+    assert cli("feedback", answer_id, "--rating", "2", "--issue", "nonsense").code == 2
+    assert cli("feedback", "nonsense", "--rating", "2").code == 2
+
+
+def test_a_golden_set_is_drafted_judged_finished_and_measured(cli, tmp_path, monkeypatch):
+    draft, golden = tmp_path / "draft.json", tmp_path / "golden.json"
+    assert cli("golden", "draft", str(draft), "-n", "1", "--json").document["num_cases"] == 1
+    monkeypatch.setattr("sys.stdin", io.StringIO("What was measured?\n3\nq\n"))
+    assert cli("golden", "judge", str(draft), "--json").document["num_judged"] == 1
+    assert cli("golden", "finish", str(draft), str(golden)).code == 0
+    assert cli("golden", "lint", str(golden), "--json").document["num_errors"] == 0
+
+    measured = cli(
+        "bench", str(golden), "--retrieval", "fts_only,hybrid", "--output", str(tmp_path / "report.json"), "--json"
+    )
+    assert measured.code == 0
+    assert measured.document["modes"].keys() == {"fts_only", "hybrid"}
+    assert json.loads((tmp_path / "report.json").read_text())["num_cases"] == 1
+    too_high = cli("bench", str(golden), "--retrieval", "fts_only", "--fail-under-hybrid-recall", "0.1")
+    assert too_high.code == 1, "a mode that was not measured passed a floor"
+    assert cli("bench", str(tmp_path / "none.json")).code == 2
+    assert cli("bench", "beir", str(tmp_path / "none")).code == 2
+
+
+def test_gate_judges_the_published_corpus(cli):
+    judged = cli("gate", "--json")
+    assert judged.code == (0 if judged.document["passed"] else 1)
+    assert {"index_agreement", "honesty"} <= {row["name"] for row in judged.document["gates"]}
+
+
+def test_papers_retractions_is_empty_without_notices(cli):
+    assert cli("papers", "retractions", "--json").document == []
