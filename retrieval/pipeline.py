@@ -16,19 +16,25 @@ from typing import TYPE_CHECKING, Any, Protocol
 from corpus_assets.errors import CopilotError
 from corpus_assets.settings import AnswerMode, RetrievalMode, Settings
 from retrieval.answer import AnswerRecord, Citation, ClaimCheck, FaithfulnessReport, StageRecord
-from retrieval.answer_cache import AnswerCache, CacheHit, cache_scope
-from retrieval.citations import bind_citation
+from retrieval.branches import (
+    WROTE_INSTEAD,
+    bind_draft,
+    check_draft,
+    extract_draft,
+    find_cached,
+    has_answer,
+    judged_themes,
+    make_plan,
+    num_claims_of,
+    pick_by_model,
+    scope_of,
+    write_draft,
+)
 from retrieval.counter_evidence import counter_queries
-from retrieval.faithfulness import VERIFIER, claims_of, report, verify_draft
-from retrieval.llm.branches import attempt
-from retrieval.llm.judging import judge_draft
-from retrieval.llm.planning import plan_with_model
-from retrieval.llm.prefilter import pick_papers
-from retrieval.llm.stances import ModelStances, confirm_splits
+from retrieval.faithfulness import report
 from retrieval.llm.usage import UsageLedger
-from retrieval.llm.writing import write_with_model
 from retrieval.passages import Candidate, Sentence, SentenceReader
-from retrieval.plan import Plan, find_acronym_definitions, find_acronyms, plan_by_rules, rewordings_with
+from retrieval.plan import Plan, find_acronym_definitions, find_acronyms, rewordings_with
 from retrieval.rarity import CorpusTerms
 from retrieval.relevance import Relevance, judge_relevance
 from retrieval.rerank import (
@@ -44,11 +50,10 @@ from retrieval.rerank import (
 from retrieval.shortlist import Shortlist, shortlist_papers
 from retrieval.stance import StanceModel
 from retrieval.state_store import StateStore
-from retrieval.themes import Themes, find_themes, judge_stances
-from retrieval.writing.compose import Layout, compose, keep_statements
+from retrieval.themes import Themes
+from retrieval.writing.compose import Layout, compose
 from retrieval.writing.draft import Draft
 from retrieval.writing.extractive import WRITER as EXTRACTIVE
-from retrieval.writing.extractive import write_extractive
 
 if TYPE_CHECKING:
     from corpus_assets.embedding.protocol import Embedder
@@ -59,7 +64,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-WROTE_INSTEAD = "The extractive writer wrote instead."
 REWORDING_WEIGHT = 0.5
 COUNTER_WEIGHT = 0.5
 MAX_COUNTER_QUERIES = 4
@@ -275,39 +279,6 @@ def stage_plan(state: AskState, ctx: AskContext) -> Outcome:
     return Outcome(replace(state, plan=plan), 1, len(plan.sub_queries), (*ctx.setup_degraded, *notes), detail)
 
 
-def make_plan(state: AskState, ctx: AskContext) -> tuple[Plan, tuple[str, ...]]:
-    """Return the model's plan; the rules' without a model, or when no search will follow (a cached answer)."""
-    plan = plan_by_rules(state.question)
-    model = ctx.language_model
-    if model is None or plan.clarification:
-        return plan, ()
-    hit, _ = attempt("cache", lambda: find_cached(plan.question, scope_of(state, ctx), ctx), "Planned anew.")
-    if hit is not None:
-        return plan, ()
-    made, notes = attempt("plan", lambda: plan_with_model(model, plan.question), "Planned by rules.")
-    return made or plan, notes
-
-
-def scope_of(state: AskState, ctx: AskContext) -> str:
-    """Return the digest of what besides the question shapes the answer."""
-    return cache_scope(
-        generation=ctx.generation.id,
-        mode=state.mode,
-        filters=state.filters,
-        settings=ctx.settings,
-        writer=ctx.language_model.name if ctx.language_model else "extractive",
-        retrieval=ctx.retrieval_mode,
-        top_k=state.top_k or 0,
-    )
-
-
-def find_cached(question: str, scope: str, ctx: AskContext) -> CacheHit | None:
-    """Return an earlier answer, unless the cache is off. Raises ``CopilotError``."""
-    if not (ctx.use_cache and ctx.settings.retrieval.use_answer_cache):
-        return None
-    return AnswerCache(ctx.store, scope).find(question, lambda: ctx.embedder)
-
-
 @stage("cache_lookup")
 def stage_cache_lookup(state: AskState, ctx: AskContext) -> Outcome:
     """Look for an earlier answer to the same question on the same corpus, mode, filters and settings."""
@@ -352,24 +323,6 @@ def stage_shortlist(state: AskState, ctx: AskContext) -> Outcome:
         (*notes, *shortlist.degraded),
         {"reason": shortlist.reason, "paper_ids": list(shortlist.paper_ids)},
     )
-
-
-def pick_by_model(questions: Sequence[str], ctx: AskContext) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the papers a model picks from their cards; none without a model or when it fails, which is said."""
-    model, settings = ctx.language_model, ctx.settings.retrieval
-    if model is None:
-        return (), ()
-    cards = [
-        card
-        for paper_id, card in ctx.generation.cards.items()
-        if settings.include_retracted or ctx.generation.papers[paper_id].retraction != "retraction"
-    ]
-    picks, notes = attempt(
-        "shortlist",
-        lambda: pick_papers(model, questions, cards, limit=settings.shortlist_size),
-        "Papers were picked by card cosine.",
-    )
-    return (picks.paper_ids if picks else ()), notes
 
 
 @stage("search")
@@ -540,17 +493,7 @@ def stage_themes(state: AskState, ctx: AskContext) -> Outcome:
     """Give passages their stances and find real splits between papers."""
     if state.is_settled:
         return passed_on(state)
-    evidence, judge, notes = judge_evidence(state, ctx)
-    is_judged = state.planned.is_claim and judge != "rules"
-    themes = find_themes(
-        state.planned, evidence, state.sentences, ctx.generation.papers, ctx.reader, is_judged=is_judged
-    )
-    model = ctx.language_model
-    if model is not None and themes.splits and not is_judged:
-        found = themes
-        confirmed, more = attempt("splits", lambda: confirm_splits(model, found.splits), "Found by rules only.")
-        themes = found if confirmed is None else replace(found, splits=confirmed)
-        judge, notes = (judge if confirmed is None else model.name_of("small")), (*notes, *more)
+    evidence, themes, judge, notes = judged_themes(state, ctx)
     state = replace(state, evidence=evidence, themes=themes)
     detail: dict[str, object] = {
         "stances_by": judge,
@@ -559,21 +502,6 @@ def stage_themes(state: AskState, ctx: AskContext) -> Outcome:
         "num_to_check": len(themes.checks),
     }
     return Outcome(state, len(evidence), len(themes.splits), notes, detail)
-
-
-def judge_evidence(state: AskState, ctx: AskContext) -> tuple[tuple[Candidate, ...], str, tuple[str, ...]]:
-    """Return the evidence with stances, who gave them, and what did not run: a stance model, a model, else rules."""
-
-    def judge(stance_model: StanceModel | None) -> tuple[Candidate, ...]:
-        return judge_stances(state.planned, state.evidence, state.sentences, stance_model)
-
-    model = ctx.language_model
-    if ctx.stance_model is not None:
-        return judge(ctx.stance_model), ctx.stance_model.name, ()
-    if model is None or not state.planned.is_claim:
-        return judge(None), "rules", ()
-    judged, notes = attempt("stances", lambda: judge(ModelStances(model)), "Stances were given by rules.")
-    return (judged, model.name_of("small"), notes) if judged is not None else (judge(None), "rules", notes)
 
 
 @stage("write")
@@ -590,37 +518,6 @@ def stage_write(state: AskState, ctx: AskContext) -> Outcome:
     return Outcome(state, len(state.evidence), len(statements), notes, detail)
 
 
-def write_draft(state: AskState, ctx: AskContext) -> tuple[Draft, tuple[str, ...]]:
-    """Return the model's draft; the extractive writer's without a model or when it fails, which is said."""
-    model = ctx.language_model
-    notes: tuple[str, ...] = ()
-    if model is not None:
-        draft, notes = attempt(
-            "write",
-            lambda: write_with_model(
-                model,
-                state.planned,
-                state.evidence,
-                state.sentences,
-                state.themes,
-                ctx.generation.papers,
-                ctx.reader,
-                state.mode,
-            ),
-            WROTE_INSTEAD,
-        )
-        if draft is not None:
-            return draft, notes
-    return extract_draft(state, ctx), notes
-
-
-def extract_draft(state: AskState, ctx: AskContext) -> Draft:
-    """Return the draft of the writer that needs no model."""
-    return write_extractive(
-        state.planned, state.evidence, state.sentences, state.themes, ctx.generation.papers, state.mode
-    )
-
-
 @stage("bind_citations")
 def stage_bind_citations(state: AskState, ctx: AskContext) -> Outcome:
     """Bind each cited sentence to its place in its paper; statements whose sentences cannot be bound go."""
@@ -632,21 +529,6 @@ def stage_bind_citations(state: AskState, ctx: AskContext) -> Outcome:
     if not draft.statements():
         state = replace(state, abstain_reason="No statement could be tied to an exact quote.")
     return Outcome(state, num_cited, len(bound))
-
-
-def bind_draft(written: Draft, ctx: AskContext) -> tuple[Draft, dict[SentenceKey, Citation], int]:
-    """Return the draft with only bound statements, the citations, and how many sentences were cited."""
-    cited: dict[SentenceKey, Sentence] = {}
-    for item in written.statements():
-        for sentence in item.sentences:
-            cited.setdefault(sentence.key, sentence)
-    bound: dict[SentenceKey, Citation] = {}
-    for key, sentence in cited.items():
-        citation = bind_citation(sentence, ctx.generation, ctx.reader)
-        if citation is not None:
-            bound[key] = citation
-    draft = keep_statements(written, lambda item: bool(item.sentences) and all(s.key in bound for s in item.sentences))
-    return draft, bound, len(cited)
 
 
 @stage("verify_claims")
@@ -683,34 +565,6 @@ def stage_verify_claims(state: AskState, ctx: AskContext) -> Outcome:
         notes,
         {"verifier": faithfulness.verifier, "num_removed": len(failed), "writer": state.writer},
     )
-
-
-def check_draft(
-    written: Draft, bound: Mapping[SentenceKey, Citation], ctx: AskContext
-) -> tuple[Draft, list[ClaimCheck], str, tuple[str, ...]]:
-    """Return the draft without claims that fail, those claims, who judged, and what did not run.
-
-    Deterministic tests come first; a model judges only what a model wrote and they let through.
-    """
-    draft, failed, _ = verify_draft(written, bound)
-    failed = [*written.removed, *failed]
-    model = ctx.language_model
-    if model is None or written.writer == EXTRACTIVE or not has_answer(draft):
-        return draft, failed, VERIFIER, ()
-    judged, notes = attempt("judge", lambda: judge_draft(model, draft, bound), "Claims were checked by rules only.")
-    if judged is None:
-        return draft, failed, VERIFIER, notes
-    return judged[0], [*failed, *judged[1]], f"{VERIFIER}, then {model.name}", notes
-
-
-def num_claims_of(draft: Draft) -> int:
-    """Return how many claims a draft makes, those its writer already lost included."""
-    return sum(len(claims_of(item)) for item in draft.statements()) + len(draft.removed)
-
-
-def has_answer(draft: Draft) -> bool:
-    """Tell whether a draft still states something besides its splits and its evidence."""
-    return any(section.name in {"answer", "finding"} for section in draft.sections)
 
 
 STAGES: tuple[tuple[str, Stage], ...] = (
