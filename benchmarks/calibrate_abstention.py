@@ -1,6 +1,6 @@
 """Fit when `ask` answers and when it abstains, on judged questions whose papers are in, or were left out of, a corpus.
 
-    python -m benchmarks.calibrate_abstention DATA_DIR WORK_DIR [--embedder default]
+    python -m benchmarks.calibrate_abstention DATA_DIR WORK_DIR [--embedder default|none]
 
 Passages are found by full text and judged by sentence cosines, as in `ask`. Collections (BEIR layout, under
 DATA_DIR/beir): half of PubMedQA's abstracts, 1,500 of SciFact's, half of Cranfield's.
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from evaluation.beir import BeirCorpus, BeirDocument
 
 SEED = 20
-NUM_PER_GROUP = 30
 
 
 @dataclass
@@ -104,11 +103,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data_dir", type=Path)
     parser.add_argument("work_dir", type=Path)
-    parser.add_argument("--embedder", default="default")
+    parser.add_argument("--embedder", default="default", help="a model's name, or none: words alone")
+    parser.add_argument("--passages", type=int, default=8)
+    parser.add_argument("--questions", type=int, default=60, help="most questions a group")
     options = parser.parse_args(arguments)
-    embedder = MemoEmbedder(load_embedder(options.embedder, options.work_dir / "models", threads=1), {})
+    embedder = None
+    if options.embedder != "none":
+        embedder = MemoEmbedder(load_embedder(options.embedder, options.work_dir / "models", threads=1), {})
     settings = Settings(home=options.work_dir)
-    retrieval = RetrievalSettings.model_validate({"k_retrieve": 8})
+    reranker = "sentences" if embedder else "lexical"
+    retrieval = RetrievalSettings.model_validate({"k_retrieve": options.passages, "reranker": reranker})
     settings = settings.model_copy(update={"retrieval": retrieval})
     plans = (("pubmedqa", "test", 500), ("scifact", "train", 1500), ("cranfield", "test", 700))
     corpora: dict[str, tuple[BeirCorpus, list[Question]]] = {}
@@ -132,14 +136,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
             settings=settings,
             generation=corpus,
             retrieval_mode="fts_only",
-            load_embedder=lambda: embedder,
+            load_embedder=(lambda: embedder) if embedder else None,
             use_cache=False,
         )  # type: ignore[arg-type]
         groups: dict[tuple[str, bool], list[Question]] = {}
         for question in [*own, *foreign]:
             groups.setdefault((question.group, question.fits), []).append(question)
         for key in sorted(groups):
-            for question in rng.sample(groups[key], min(NUM_PER_GROUP, len(groups[key]))):
+            for question in rng.sample(groups[key], min(options.questions, len(groups[key]))):
                 signals = signals_of(question.text, ctx)
                 rows.append((question, signals or {}))
             print(key, len(groups[key]), file=sys.stderr, flush=True)

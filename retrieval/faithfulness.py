@@ -9,7 +9,7 @@ from retrieval.claims.check import check_claim
 from retrieval.passages import Sentence
 from retrieval.writing.compose import keep_statements
 from retrieval.writing.draft import Draft, Statement
-from retrieval.writing.escape import display_sentence
+from retrieval.writing.escape import display_sentence, strip_controls
 
 VERIFIER = "rules"
 SentenceKey = tuple[str, int, int]
@@ -28,7 +28,7 @@ def check_statement(item: Statement, bound: Mapping[SentenceKey, Citation]) -> l
     """Return the verdict on each claim of a statement against its bound quotes."""
     checks = []
     for text, sentences in claims_of(item):
-        quotes = [bound[sentence.key].quote for sentence in sentences if sentence.key in bound]
+        quotes = [strip_controls(bound[sentence.key].quote) for sentence in sentences if sentence.key in bound]
         if not quotes:
             checks.append(
                 ClaimCheck(text=text, citations=(), verdict="unsupported", reason="no quote stands behind it")

@@ -111,6 +111,9 @@ FRAMING = re.compile(
 CAPTION = re.compile(
     r"^(?:supplementary |extended data )?(?:fig(?:ure|\.)?|table|tab\.|box|algorithm|scheme|listing)\s?[\dA-Z]", re.I
 )
+TERMINAL_SEQUENCES = re.compile(
+    "\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)|(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[@-Z\\\\-_]"
+)
 MARKS = re.compile(r"\s?\[\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*\]")
 
 
@@ -172,6 +175,7 @@ class Sentence:
     coverage: tuple[float, ...] = ()  # share of each sub-query's subject words in it, weighted by rarity
     score: float = 0.0
     passage_relevance: float = 0.0
+    news: float = 0.0  # what it adds to the question, for the writer
     is_on_subject: bool = True  # it or its paper's title holds a name the question holds, if the question holds any
     is_reported: bool = False  # says what others found
     companion: Sentence | None = field(default=None, compare=False)  # the next sentence, when it takes this one back
@@ -190,6 +194,7 @@ def is_quotable(text: str) -> bool:
     """Tell whether a sentence reads as one: whole, undamaged, and not a heading, reference, address or legal note."""
     if GLYPH_LOSS in text or "\x00" in text:
         return False
+    text = TERMINAL_SEQUENCES.sub("", text)
     parts = text.split()
     num_letters = sum(ch.isalpha() for ch in text)
     if len(parts) < MIN_SENTENCE_WORDS and not (len(parts) < 3 and num_letters >= 8 and not text.isascii()):

@@ -186,7 +186,7 @@ def form_bonus(sentence: Sentence) -> float:
 def load_cross_encoder(settings: RetrievalSettings) -> tuple[CrossEncoder | None, str]:
     """Return the cross-encoder the settings ask for and a note when it is not to be had."""
     name = settings.reranker
-    if name in {"off", "lexical"}:
+    if name in {"off", "lexical", "sentences"}:
         return None, ""
     try:
         from corpus_assets.embedding import cross_encoder as models

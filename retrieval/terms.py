@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 
 WORD = re.compile(r"[^\W_]+(?:[-–‐‑'’.][^\W_]+)*", re.UNICODE)
 HYPHENS = str.maketrans({"–": "-", "‐": "-", "‑": "-", "−": "-", "’": "'", "µ": "μ"})
@@ -58,6 +59,7 @@ def words(text: str) -> list[str]:
     return WORD.findall(fold(text))
 
 
+@lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
     """Return a light stem: plural, -ed, -ing, -ly and a few nominal endings go; identifiers with digits stay."""
     if len(word) <= 3 or any(ch.isdigit() for ch in word):
@@ -88,12 +90,17 @@ def content_words(text: str) -> list[str]:
 
 def content_stems(text: str) -> list[str]:
     """Return stems of the content words; a hyphenated word gives its parts too."""
+    return list(_content_stems(text))
+
+
+@lru_cache(maxsize=4096)
+def _content_stems(text: str) -> tuple[str, ...]:
     found: list[str] = []
     for word in content_words(text):
         found.append(stem(word))
         if "-" in word:
             found.extend(stem(part) for part in word.split("-") if len(part) > 1 and part not in STOP_WORDS)
-    return found
+    return tuple(found)
 
 
 def subject_words(question: str) -> list[str]:

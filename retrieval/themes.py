@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MAX_SENTENCES = 4  # of a passage that are compared with those of others
 MIN_RELEVANT = 0.42  # blend of cosine and coverage under which a sentence does not take part in a split
 MAX_SPLITS = 2
+MAX_SIDE_WORDS = 50  # of a side's sentence: both sides must fit in the shortest mode
 RULES_NOTE = "Found by rules, not by a judge; check both quotes."
 
 
@@ -150,6 +151,7 @@ def quote_for(item: Candidate, sentences: Mapping[str, Sequence[Sentence]], read
         found = locate_quote(item.chunk, item.stance_quote, reader, sentences.get(item.chunk_id, ()))
         return found[0] if found else None
     best = best_sentences(sentences.get(item.chunk_id, ()))
+    best = [sentence for sentence in best if sentence.num_words <= MAX_SIDE_WORDS] or best
     return best[0] if best else reader.any_sentence(item.chunk)
 
 
@@ -161,7 +163,7 @@ def rule_splits(
         sentence
         for item in evidence
         for sentence in best_sentences(sentences.get(item.chunk_id, ()))
-        if not sentence.is_reported and max_blend(sentence) >= MIN_RELEVANT
+        if not sentence.is_reported and sentence.num_words <= MAX_SIDE_WORDS and max_blend(sentence) >= MIN_RELEVANT
     ]
     splits: list[ThemeSplit] = []
     checks: list[tuple[Sentence, Sentence, str]] = []

@@ -48,7 +48,7 @@ AXES: tuple[tuple[frozenset[str], frozenset[str]], ...] = tuple(
         (
             "increase increased increasing raise raised rise rises rising rose risen elevate elevated elevation"
             " high higher highest greater"
-            " gain gained grow grew growth enhance enhanced enhancement boost boosted augment augmented"
+            " gain gained  enhance enhanced enhancement boost boosted augment augmented"
             " upregulate upregulated"
             " upregulation up-regulated up-regulation more amplify amplified expand expanded expansion larger"
             " upward exceed exceeds exceeded"

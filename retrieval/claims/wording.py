@@ -5,7 +5,14 @@ from __future__ import annotations
 import re
 from difflib import SequenceMatcher
 
-from retrieval.claims.numbers import normalise
+from retrieval.claims.numbers import (
+    SCALED_UNITS,
+    UNIT_SPELLINGS,
+    WORD_NUMBERS,
+    base_value,
+    find_quantities,
+    normalise,
+)
 from retrieval.claims.polarity import Token, analyse, direction_axes
 from retrieval.claims.synonyms import LIGHT_WORDS, share_synonym
 from retrieval.claims.verdict import ClaimVerdict
@@ -18,6 +25,7 @@ NEAR_VERBATIM = 0.8  # likeness of all words above which one word in another's p
 PIECE = re.compile(r"[<>≤≥=%+]|[^\W_]+(?:[-.'’][^\W_]+)*")
 NEGATORS = frozenset({"not", "no", "never", "without", "neither", "nor", "cannot"})
 SYMBOLS = frozenset("<>≤≥=%+")
+FOLDED_UNITS = frozenset(fold(unit) for unit in (*SCALED_UNITS, *UNIT_SPELLINGS))
 
 
 def check_frame(claim: str, aligned: str, evidence: str) -> ClaimVerdict | None:
@@ -27,6 +35,7 @@ def check_frame(claim: str, aligned: str, evidence: str) -> ClaimVerdict | None:
     matcher = SequenceMatcher(None, first, second, autojunk=False)
     if matcher.ratio() < NEAR_VERBATIM:
         return None
+    same_amounts = amounts_of(claim) == amounts_of(aligned)
     for tag, start, end, begin, finish in matcher.get_opcodes():
         if tag == "equal":
             continue
@@ -37,10 +46,22 @@ def check_frame(claim: str, aligned: str, evidence: str) -> ClaimVerdict | None:
             return ClaimVerdict("contradicted", f"“{word}” stands on one side only")
         if tag == "replace" and len(given) == len(claimed):
             for old, new in zip(given, claimed, strict=True):
-                failure = compare_pair(old, new)
+                is_restated = same_amounts and is_amount(old) and is_amount(new)
+                failure = None if is_restated else compare_pair(old, new)
                 if failure:
                     return failure
     return None
+
+
+def amounts_of(text: str) -> list[tuple[str, str]]:
+    """Return the amounts of a text in base units, in order, so that "0.5 g" equals "500 mg"."""
+    found = [base_value(quantity.value, quantity.unit) for quantity in find_quantities(text)]
+    return [(f"{value:.9g}", dimension) for value, dimension in found]
+
+
+def is_amount(word: str) -> bool:
+    """Tell whether a word is a number or a unit."""
+    return word[0].isdigit() or word in FOLDED_UNITS or word in WORD_NUMBERS
 
 
 def compare_pair(old: str, new: str) -> ClaimVerdict | None:
@@ -76,7 +97,7 @@ def check_words(claim: str, aligned: str, evidence: str) -> ClaimVerdict | None:
     have |= {token.stem for token in quote_tokens}
 
     def is_known(token: Token) -> bool:
-        if token.word[0].isdigit() or token.stem in LIGHT_WORDS or token.stem in have:
+        if token.word[0].isdigit() or token.word in FOLDED_UNITS or token.stem in LIGHT_WORDS or token.stem in have:
             return True
         if "-" in token.word and all(stem(part) in have or part in STOP_WORDS for part in token.word.split("-")):
             return True

@@ -29,6 +29,7 @@ LABELS = {"finding": "Finding", "synthesis": "Synthesis", "extrapolation": "Extr
 THIN_NOTE = "The evidence found is thin for this length, so the answer is shorter."
 NO_PRACTICE = "The passages found do not say what to do; weigh them against your own setting first. (general)"
 
+SEE_SPLIT = "The papers found do not agree on this: see where the evidence splits."
 NO_IDEA = "None: no two of the papers found here can be joined by what they state."
 
 
@@ -70,12 +71,13 @@ def drop_least(draft: Draft) -> Draft | None:
         if section.name in {"answer", "finding"}
         for block in section.blocks
     )
+    has_split = any(section.name == "split" for section in draft.sections)
     droppable = [
         (item.weight, section_index, block_index, index)
         for section_index, section in enumerate(draft.sections)
         for block_index, block in enumerate(section.blocks)
         for index, item in enumerate(block.statements)
-        if not item.is_required and not (section.name in {"answer", "finding"} and answer_count == 1)
+        if not item.is_required and not (section.name in {"answer", "finding"} and answer_count == 1 and not has_split)
     ]
     if not droppable:
         return None
@@ -90,6 +92,8 @@ def without(draft: Draft, section_index: int, block_index: int, index: int) -> D
     statements = [item for position, item in enumerate(blocks[block_index].statements) if position != index]
     if statements:
         blocks[block_index] = replace(blocks[block_index], statements=tuple(statements))
+    elif sections[section_index].name == "answer" and len(blocks) == 1:
+        blocks[0] = Block((), note=SEE_SPLIT)
     else:
         note = blocks[block_index].note
         del blocks[block_index]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from retrieval.passages import MARKS
+from retrieval.passages import MARKS, TERMINAL_SEQUENCES
 
 BIDI_AND_INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\u00ad]")
 
 
 def strip_controls(text: str) -> str:
-    """Return ``text`` on one line without control, format-override and surrogate characters."""
+    """Return ``text`` on one line without terminal sequences, control, format-override and surrogate characters."""
+    text = TERMINAL_SEQUENCES.sub("", text)
     visible = "".join(" " if ch in "\t\n\r\u2028\u2029" else ch for ch in text)
     visible = "".join(ch for ch in visible if unicodedata.category(ch) not in {"Cc", "Cs", "Co", "Cn"})
     return " ".join(BIDI_AND_INVISIBLE.sub("", visible).split())
@@ -28,7 +29,8 @@ def escape_markdown(text: str) -> str:
     text = re.sub(r"&(?=#?\w+;)", r"\\&", text)
     text = re.sub(r"(?i)\b(https?|ftp|javascript|data|file):", r"\1\\:", text)
     text = re.sub(r"(?i)\bwww\.", r"www\\.", text)
-    return re.sub(r"^(\s*)([#>+\-=]|\d+[.)])(?=\s|$)", r"\1\\\2", text)
+    text = re.sub(r"^(\d+)([.)])(?=\s|$)", r"\1\\\2", text)
+    return re.sub(r"^([#>+\-=]+)(?=\s|$)", r"\\\1", text)
 
 
 RAISED_MARKS = re.compile(r"(?:(?<=[a-z]{3})|(?<=[.,;:)]))[⁰¹²³⁴⁵⁶⁷⁸⁹]+(?:[,–-][⁰¹²³⁴⁵⁶⁷⁸⁹]+)*(?=[\s.,;:)]|$)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from corpus_assets.model import PaperRecord
 from corpus_assets.settings import AnswerMode
@@ -52,7 +53,7 @@ def write_extractive(
 ) -> Draft:
     """Write a draft in ``mode``. Deterministic: ties go by paper id and place in the text."""
     limits = LIMITS[mode]
-    pool = sentence_pool(evidence, sentences, limits)
+    pool = sentence_pool(plan, evidence, sentences, limits)
     attribute = attributor(papers)
     if mode == "ideas":
         sections = idea_sections(plan, ranked(plan, pool, 0, limits.num_evidence + 4, []), limits, attribute)
@@ -84,7 +85,7 @@ def write_extractive(
 
 
 def sentence_pool(
-    evidence: Sequence[Candidate], sentences: Mapping[str, Sequence[Sentence]], limits: ModeLimits
+    plan: Plan, evidence: Sequence[Candidate], sentences: Mapping[str, Sequence[Sentence]], limits: ModeLimits
 ) -> list[Sentence]:
     """Return the evidence's sentences without repeats; too long ones only if nothing else is left."""
     pool: dict[tuple[str, int, int], Sentence] = {}
@@ -95,10 +96,8 @@ def sentence_pool(
             if sentence.companion:
                 companions.add(sentence.companion.key)
     relevance = {item.chunk_id: item.relevance for item in evidence}
-    from dataclasses import replace
-
     kept = [
-        replace(sentence, passage_relevance=relevance[sentence.chunk_id])
+        replace(sentence, passage_relevance=relevance[sentence.chunk_id], news=news_bonus(sentence, plan))
         for key, sentence in pool.items()
         if key not in companions and not NEGATIVE_OPENING.match(sentence.text)
     ]
@@ -106,7 +105,7 @@ def sentence_pool(
     return short or kept
 
 
-def column_score(sentence: Sentence, column: int, plan: Plan) -> float:
+def column_score(sentence: Sentence, column: int) -> float:
     """Return how well a sentence answers one column's question (0: the whole question; i + 1: sub-query i).
 
     Likeness counts up to a point: a sentence that merely repeats the question is not its answer. What it adds (figures,
@@ -115,7 +114,7 @@ def column_score(sentence: Sentence, column: int, plan: Plan) -> float:
     likeness = min(sentence.similarities[column], ENOUGH_COSINE)
     coverage = min(sentence.coverage[column], ENOUGH_COVERAGE)
     blend = (1 - COVERAGE_SHARE) * likeness + COVERAGE_SHARE * coverage
-    value = blend + form_bonus(sentence) + PASSAGE_SHARE * sentence.passage_relevance + news_bonus(sentence, plan)
+    value = blend + form_bonus(sentence) + PASSAGE_SHARE * sentence.passage_relevance + sentence.news
     return round(value, 6)
 
 
@@ -124,8 +123,8 @@ def belongs_to(sentence: Sentence, column: int, plan: Plan) -> bool:
     num_parts = len(plan.sub_queries)
     if column == 0 or num_parts == 1 or plan.is_comparison:
         return True
-    best = max(column_score(sentence, other, plan) for other in range(1, num_parts + 1))
-    return column_score(sentence, column, plan) >= best - PART_MARGIN
+    best = max(column_score(sentence, other) for other in range(1, num_parts + 1))
+    return column_score(sentence, column) >= best - PART_MARGIN
 
 
 def news_bonus(sentence: Sentence, plan: Plan) -> float:
@@ -152,7 +151,7 @@ def ranked(
 ) -> list[Sentence]:
     """Return up to ``k`` sentences by maximal marginal relevance to a column, none near to one already taken."""
     pool = [sentence for sentence in pool if belongs_to(sentence, column, plan)]
-    scores = {sentence.key: column_score(sentence, column, plan) for sentence in pool}
+    scores = {sentence.key: column_score(sentence, column) for sentence in pool}
     if not scores:
         return []
     floor = max(ABSOLUTE_FLOOR, max(scores.values()) - below)

@@ -1,0 +1,84 @@
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from retrieval.copilot import finish, start
+from retrieval.pipeline import run_stages
+from retrieval.render import markdown_to_html, quote_context, render_html, render_markdown
+from retrieval.writing.escape import display_sentence, escape_markdown, strip_controls
+from tests.retrieval.fakes import fake_context, paper
+
+EVIL = (
+    "Zinc raised root growth by 12 % <img src=x onerror=alert(1)> in maize\x1b]8;;http://x.invalid\x1b\\ and \x9bmoss."
+)
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.seen.append((tag, dict(attrs)))
+
+
+@pytest.fixture
+def answered(tmp_path):
+    ctx = fake_context(
+        tmp_path, [paper("z", "Plots were watered. " + EVIL, title="<b>Zinc</b> [x](y)")], use_cache=False
+    )
+    return ctx, finish(run_stages(start("Does zinc raise root growth in maize?"), ctx), ctx)
+
+
+def test_the_terminal_sees_no_control_characters(answered) -> None:
+    text = render_markdown(answered[1])
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", text) and "root growth" in text
+
+
+def test_the_page_is_self_contained_and_holds_no_markup_of_a_paper(answered) -> None:
+    ctx, record = answered
+    page = render_html(record, quote_context(ctx.generation))
+    tags = Tags()
+    tags.feed(page)
+    names = {name for name, _ in tags.seen}
+    assert not names & {"img", "script", "b", "iframe", "link"} and "mark" in names
+    assert all(attrs["href"].startswith("#q") for name, attrs in tags.seen if name == "a")
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", page)
+    for heading in ("Quotes and sources", "Faithfulness by claim", "Stages"):
+        assert heading in page
+    assert "Plots were watered." in page  # the quote's context
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[a](http://x)",
+        "![a](b)",
+        "<script>",
+        "**bold**",
+        "`code`",
+        "# head",
+        "1. item",
+        "a_b_ c",
+        "&lt;",
+        "~~x~~",
+        "p < 0.05",
+    ],
+)
+def test_escaped_markdown_renders_as_the_text_itself(text: str) -> None:
+    html = markdown_to_html(escape_markdown(text))
+    plain = re.sub(r"^<p>|</p>$", "", html)
+    from html import unescape
+
+    assert unescape(plain) == text and "<a" not in html and "<strong" not in html
+
+
+def test_own_reference_marks_are_left_out_of_what_is_shown() -> None:
+    assert display_sentence("It falls fast [12, 13].") == "It falls fast."
+    assert display_sentence("Resistance takes hold.¹") == "Resistance takes hold."
+    assert display_sentence("It emits 10⁴⁸ photons per m².") == "It emits 10⁴⁸ photons per m²."
+
+
+def test_direction_overrides_are_removed() -> None:
+    assert strip_controls("a\u202eb\u2066c\n d") == "abc d"
