@@ -214,10 +214,12 @@ def is_quotable(text: str) -> bool:
         return False
     if REFERENCE_LIKE.search(text) or BOILERPLATE.search(text):
         return False
-    if text.isascii() and not any(word in STOP_WORDS for word in words(text)) and len(parts) > 8:
-        return False  # a table row or a list of names: running text has function words
+    num_figures = sum(any(ch.isdigit() for ch in part) for part in parts)
+    is_listing = len(parts) > 8 and text.isascii() and not any(word in STOP_WORDS for word in words(text))
+    if is_listing and num_figures > 0.4 * len(parts):
+        return False  # a table row: running text has function words
     num_capitalised = sum(part[:1].isupper() for part in parts)
-    return not (len(parts) >= 8 and num_capitalised > 0.7 * len(parts))
+    return not (len(parts) >= 8 and num_capitalised > (0.4 if is_listing else 0.7) * len(parts))
 
 
 def is_reported_by_others(text: str) -> bool:

@@ -6,8 +6,9 @@ Rules never give a verdict: they say "possible disagreement, check". Verdicts co
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, Protocol
 
 from retrieval.answer import StanceLabel
@@ -91,7 +92,8 @@ def find_opposition(first: str, second: str) -> Opposition | None:
     return found
 
 
-def telling(text: str) -> dict[str, str]:
+@lru_cache(maxsize=2048)
+def telling(text: str) -> Mapping[str, str]:
     """Return stem -> word of the content words that say what a sentence is about; directions and measures left out."""
     tokens = analyse(normalise(text))[0]
     return {
@@ -106,29 +108,41 @@ def telling(text: str) -> dict[str, str]:
     }
 
 
-def shared_stems(one: dict[str, str], two: dict[str, str]) -> list[str]:
+def shared_stems(one: Mapping[str, str], two: Mapping[str, str]) -> list[str]:
     """Return the stems of ``one`` that ``two`` holds, or a synonym of."""
     return [item for item in one if item in two or any(share_synonym(item, other) for other in two)]
 
 
 def have_different_subjects(first: str, second: str) -> bool:
     """Tell whether each sentence names something the other does not, or each sets a condition of its own."""
-    one, two = words(first), words(second)
-    names = [{fold(name) for name in find_entities(text)} - set(other) for text, other in ((first, two), (second, one))]
-    if all(names):
+    one, two = subjects_of(first), subjects_of(second)
+    if one.names - two.words and two.names - one.words:
         return True
-    conditions = []
-    for text, other in ((first, two), (second, one)):
-        known = {stem(word) for word in other}
-        conditions.append(
-            {
-                stem(word)
-                for match in CONDITION.finditer(fold(text))
-                for word in match.group(1).split()
-                if stem(word) not in known and stem(word) not in MEASURE_WORDS and stem(word) not in LIGHT_WORDS
-            }
-        )
-    return all(conditions)
+    return bool(one.conditions - two.stems and two.conditions - one.stems)
+
+
+@dataclass(frozen=True)
+class Subjects:
+    """What a sentence names and under which conditions it speaks."""
+
+    words: frozenset[str]
+    stems: frozenset[str]
+    names: frozenset[str]
+    conditions: frozenset[str]
+
+
+@lru_cache(maxsize=2048)
+def subjects_of(text: str) -> Subjects:
+    """Return the names of a sentence and the telling words of its "in …", "after …", "without …"."""
+    own = frozenset(words(text))
+    conditions = {
+        stem(word)
+        for match in CONDITION.finditer(fold(text))
+        for word in match.group(1).split()
+        if stem(word) not in MEASURE_WORDS and stem(word) not in LIGHT_WORDS
+    }
+    names = frozenset(fold(name) for name in find_entities(text))
+    return Subjects(own, frozenset(stem(word) for word in own), names, frozenset(conditions))
 
 
 def oppose_by_words(first: str, second: str) -> Opposition | None:
