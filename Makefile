@@ -24,10 +24,10 @@ check: $(STAMP)  ## format, lint, types, fast tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -m "not slow" -n 2
+	$(BIN)/pytest -m "not slow"
 
 test: $(STAMP)  ## every test
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest
 
 format: $(STAMP)
 	$(BIN)/ruff format .

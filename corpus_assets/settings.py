@@ -108,8 +108,8 @@ class RetrievalSettings(Group):
     )
     reranker: str = Field(
         "auto",
-        description="auto (a cross-encoder if one is installed, else sentences), sentences (similarity of the best one), "
-        "lexical (words in common), off (first-stage order), or a cross-encoder by name or folder.",
+        description="auto (a cross-encoder if one is installed, else sentences), sentences (similarity of the best "
+        "one), lexical (words in common), off (first-stage order), or a cross-encoder by name or folder.",
     )
     stance_model: str = Field("rules", description="rules, or an NLI cross-encoder by name or folder.")
     include_retracted: bool = Field(False, description="Let retracted papers be evidence (they are marked).")
