@@ -3,12 +3,13 @@
     python -m benchmarks.calibrate_abstention DATA_DIR WORK_DIR [--embedder default|none]
 
 Passages are found by full text and judged by sentence cosines (with --embedder none: by words alone), as in `ask`.
-Collections (BEIR layout, under DATA_DIR/beir): half of PubMedQA's abstracts, 1,500 of SciFact's. A question is answerable
-when a judged document is in the part that was kept. Not answerable: questions of the same collection whose documents
-were all left out (hard: the same field, and sometimes answerable after all), and Cranfield's queries (another field; its
-own texts are lower-cased without sentences to quote). PubMedQA's questions not marked `official_test`, SciFact's
-`train.tsv` and every other Cranfield query fit the weights and the threshold; the others are only reported. SciFact's test
-queries are never read. The printed weights are copied into `retrieval/relevance.py` by hand.
+Collections (BEIR layout, under DATA_DIR/beir): half of PubMedQA's abstracts, 1,500 of SciFact's. A question is
+answerable when a judged document is in the part that was kept. Not answerable: questions of the same collection
+whose documents were all left out (hard: the same field, and sometimes answerable after all), and Cranfield's
+queries (another field; its own texts are lower-cased without sentences to quote). PubMedQA's questions not marked
+`official_test`, SciFact's `train.tsv` and every other Cranfield query fit the weights and the threshold; the others
+are only reported. SciFact's test queries are never read. The printed weights are copied into
+`retrieval/relevance.py` by hand.
 """
 
 from __future__ import annotations

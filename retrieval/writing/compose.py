@@ -55,6 +55,8 @@ def compose(draft: Draft, bound: Mapping[SentenceKey, Citation], mode: AnswerMod
             draft = smaller
         elif title_words > 2:
             title_words = max(2, title_words // 2)
+        elif (bare := drop_least(draft, may_empty_answer=True)) is not None:
+            draft = bare
         elif len(draft.steps) > 1:
             draft = replace(draft, steps=draft.steps[:1])
         else:
@@ -63,21 +65,24 @@ def compose(draft: Draft, bound: Mapping[SentenceKey, Citation], mode: AnswerMod
     return layout
 
 
-def drop_least(draft: Draft) -> Draft | None:
-    """Return the draft without its least important statement that may go, or None when all must stay."""
+def drop_least(draft: Draft, *, may_empty_answer: bool = False) -> Draft | None:
+    """Return the draft without its least important statement that may go, or None when all must stay.
+
+    The answer's last statement goes only when asked for, and where a split says the rest.
+    """
     answer_count = sum(
         len(block.statements)
         for section in draft.sections
         if section.name in {"answer", "finding"}
         for block in section.blocks
     )
-    has_split = any(section.name == "split" for section in draft.sections)
+    may_go = may_empty_answer and any(section.name == "split" for section in draft.sections)
     droppable = [
         (item.weight, section_index, block_index, index)
         for section_index, section in enumerate(draft.sections)
         for block_index, block in enumerate(section.blocks)
         for index, item in enumerate(block.statements)
-        if not item.is_required and not (section.name in {"answer", "finding"} and answer_count == 1 and not has_split)
+        if not item.is_required and not (section.name in {"answer", "finding"} and answer_count == 1 and not may_go)
     ]
     if not droppable:
         return None
@@ -190,7 +195,7 @@ def render_block(section: DraftSection, block: Block, numbering: Numbering) -> s
     if section.name == "answer":
         text = " ".join(rendered)
         lines.insert(0, block.note) if block.note and block.heading else None
-        lines.append(f"{block.note} {text}" if block.note and not block.heading else text)
+        lines.append(f"{block.note} {text}".strip() if block.note and not block.heading else text)
         return "\n\n".join(lines)
     if block.note:
         lines.append(block.note)

@@ -26,8 +26,9 @@ REDUNDANCY_WEIGHT = 0.35
 ENOUGH_COSINE = 0.68  # of a sentence to a question: beyond it, likeness is repetition
 ENOUGH_COVERAGE = 0.8
 OFF_SUBJECT = 0.18
+ENOUGH_TELLING = 3  # with fewer sentences that state something, those that only announce are let in
 PART_MARGIN = 0.02
-SAME_PAPER = 0.05  # taken off for each sentence already taken from the paper: the reader wants more than one voice
+SAME_PAPER = 0.08  # taken off for each sentence already taken from the paper: the reader wants more than one voice
 ANSWER_FLOOR = 0.22  # a sentence this much below the best of its sub-question is left out of the answer
 EVIDENCE_FLOOR = 0.32  # and of the key evidence
 ABSOLUTE_FLOOR = 0.34
@@ -101,8 +102,9 @@ def sentence_pool(
         for key, sentence in pool.items()
         if key not in companions and not NEGATIVE_OPENING.match(sentence.text)
     ]
-    short = [sentence for sentence in kept if sentence.num_words <= limits.max_sentence_words]
-    return short or kept
+    short = [sentence for sentence in kept if sentence.num_words <= limits.max_sentence_words] or kept
+    telling = [sentence for sentence in short if not FRAMING.search(sentence.text)]
+    return telling if len(telling) >= ENOUGH_TELLING else short
 
 
 def column_score(sentence: Sentence, column: int) -> float:
