@@ -26,7 +26,7 @@ from retrieval.writing.extractive import WRITER as EXTRACTIVE
 from retrieval.writing.extractive import write_extractive
 
 if TYPE_CHECKING:
-    from retrieval.pipeline import AskContext, AskState
+    from retrieval.asking import AskContext, AskState
 
 WROTE_INSTEAD = "The extractive writer wrote instead."
 

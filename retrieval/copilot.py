@@ -12,9 +12,10 @@ from corpus_assets.errors import BadInputError, CopilotError
 from corpus_assets.settings import AnswerMode, RetrievalMode, Settings, fingerprint
 from retrieval.answer import AnswerRecord, Cost, EvidenceItem, NextStep, Split, SplitSide, StageRecord, SubQueryRecord
 from retrieval.answer_cache import AnswerCache
+from retrieval.asking import AskContext, AskState
 from retrieval.citations import PaperResolver, VerificationReport, verify_answer
 from retrieval.decision import stored_mode
-from retrieval.pipeline import AskContext, AskState, run_stages
+from retrieval.pipeline import run_stages
 from retrieval.plan import check_question
 from retrieval.state_store import StateStore
 from retrieval.writing.compose import HEADINGS

@@ -11,7 +11,7 @@ from retrieval.passages import SentenceReader
 
 if TYPE_CHECKING:
     from corpus_assets.store.generation import Generation
-    from retrieval.pipeline import AskContext, AskState
+    from retrieval.asking import AskContext, AskState
 
 STAGES = (
     "parse", "chunk", "shortlist", "full_text", "dense", "fusion", "rerank", "cap", "writer",

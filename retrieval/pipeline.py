@@ -7,15 +7,14 @@ A stage whose work is not needed (a cached answer, an abstention) passes the sta
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from corpus_assets.errors import CopilotError
-from corpus_assets.settings import AnswerMode, RetrievalMode, Settings
-from retrieval.answer import AnswerRecord, Citation, ClaimCheck, FaithfulnessReport, StageRecord
+from retrieval.acronyms import find_acronym_definitions, find_acronyms, rewordings_with
+from retrieval.answer import FaithfulnessReport
+from retrieval.asking import AskContext, AskState, Outcome, Stage, passed_on, stage
 from retrieval.branches import (
     WROTE_INSTEAD,
     bind_draft,
@@ -32,13 +31,9 @@ from retrieval.branches import (
 )
 from retrieval.counter_evidence import counter_queries
 from retrieval.faithfulness import report
-from retrieval.llm.usage import UsageLedger
-from retrieval.passages import Candidate, Sentence, SentenceReader
-from retrieval.plan import Plan, find_acronym_definitions, find_acronyms, rewordings_with
-from retrieval.rarity import CorpusTerms
+from retrieval.passages import GLYPH_LOSS, Candidate
 from retrieval.relevance import Relevance, judge_relevance
 from retrieval.rerank import (
-    CrossEncoder,
     fuse_ranks,
     keep_best,
     load_cross_encoder,
@@ -48,19 +43,30 @@ from retrieval.rerank import (
     select_evidence,
 )
 from retrieval.shortlist import Shortlist, shortlist_papers
-from retrieval.stance import StanceModel
-from retrieval.state_store import StateStore
-from retrieval.themes import Themes
-from retrieval.writing.compose import Layout, compose
-from retrieval.writing.draft import Draft
+from retrieval.writing.compose import compose
 from retrieval.writing.extractive import WRITER as EXTRACTIVE
 
 if TYPE_CHECKING:
-    from corpus_assets.embedding.protocol import Embedder
-    from corpus_assets.store.generation import Generation
     from retrieval.filters import Filters
-    from retrieval.llm.protocol import LanguageModel
-    from retrieval.search import SearchResult
+
+__all__ = [
+    "STAGES",
+    "AskContext",
+    "AskState",
+    "Outcome",
+    "Stage",
+    "run_stages",
+    "stage_bind_citations",
+    "stage_cache_lookup",
+    "stage_counter_evidence",
+    "stage_plan",
+    "stage_rerank",
+    "stage_search",
+    "stage_shortlist",
+    "stage_themes",
+    "stage_verify_claims",
+    "stage_write",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -68,180 +74,6 @@ REWORDING_WEIGHT = 0.5
 COUNTER_WEIGHT = 0.5
 MAX_COUNTER_QUERIES = 4
 NUM_COUNTER = 6  # passages the counter-evidence pass may add
-SentenceKey = tuple[str, int, int]
-
-
-class Searcher(Protocol):
-    """The signature of ``retrieval.search.search``."""
-
-    def __call__(
-        self,
-        generation: Generation,
-        query: str,
-        *,
-        mode: RetrievalMode,
-        k: int,
-        embedder: Embedder | None,
-        filters: Filters | None,
-        settings: Any,
-    ) -> SearchResult: ...
-
-
-@dataclass
-class AskContext:
-    """What the stages work with. Models load when first needed; what could not be loaded is kept in ``degraded``."""
-
-    settings: Settings
-    generation: Generation
-    retrieval_mode: RetrievalMode = "hybrid"
-    language_model: LanguageModel | None = None
-    stance_model: StanceModel | None = None
-    load_embedder: Callable[[], Embedder] | None = None
-    searcher: Searcher | None = None
-    use_cache: bool = True
-    cross_encoder_override: CrossEncoder | None = None
-    setup_degraded: tuple[str, ...] = ()
-    embedder_problem: str = field(default="", init=False)
-
-    @cached_property
-    def embedder(self) -> Embedder | None:
-        """Return the generation's embedder, or None with the reason in ``embedder_problem``."""
-        if self.load_embedder is None:
-            self.embedder_problem = "no embedder was given"
-            return None
-        try:
-            return self.load_embedder()
-        except CopilotError as error:
-            self.embedder_problem = str(error)
-            return None
-
-    @cached_property
-    def reader(self) -> SentenceReader:
-        return SentenceReader(self.generation)
-
-    @cached_property
-    def terms(self) -> CorpusTerms:
-        return CorpusTerms(self.generation)
-
-    @cached_property
-    def store(self) -> StateStore:
-        return StateStore(self.settings.home)
-
-    def search(self, query: str, k: int, filters: Filters | None, mode: RetrievalMode | None = None) -> SearchResult:
-        """Run one search in the served mode (or ``mode``)."""
-        searcher = self.searcher
-        if searcher is None:
-            from retrieval.search import search
-
-            searcher = search
-        mode = mode or self.retrieval_mode
-        embedder = self.embedder if mode != "fts_only" else None
-        if mode != "fts_only" and embedder is None:
-            mode = "fts_only"
-        return searcher(
-            self.generation,
-            query,
-            mode=mode,
-            k=k,
-            embedder=embedder,
-            filters=filters,
-            settings=self.settings.retrieval,
-        )
-
-
-@dataclass(frozen=True)
-class AskState:
-    """A question on its way to an answer. Every stage returns a new state."""
-
-    question: str
-    mode: AnswerMode = "standard"
-    top_k: int | None = None
-    filters: Filters | None = None
-    plan: Plan | None = None
-    cache_scope: str = ""
-    cached: AnswerRecord | None = None
-    cached_question: str = ""
-    shortlist: Shortlist = field(default_factory=Shortlist)
-    candidates: tuple[Candidate, ...] = ()
-    num_pool: Mapping[int, int] = field(default_factory=dict)  # sub-query -> passages found
-    sentences: Mapping[str, tuple[Sentence, ...]] = field(default_factory=dict)
-    evidence: tuple[Candidate, ...] = ()
-    relevance: Relevance | None = None
-    abstain_reason: str = ""
-    themes: Themes = field(default_factory=Themes)
-    draft: Draft | None = None
-    bound: Mapping[SentenceKey, Citation] = field(default_factory=dict)
-    num_removed_citations: int = 0
-    layout: Layout | None = None
-    faithfulness: FaithfulnessReport = field(default_factory=FaithfulnessReport)
-    writer: str = "none"
-    stages: tuple[StageRecord, ...] = ()
-
-    @property
-    def is_settled(self) -> bool:
-        """Tell whether the answer is already known: from the cache, or that there is none."""
-        return self.cached is not None or bool(self.abstain_reason)
-
-    @property
-    def planned(self) -> Plan:
-        """Return the plan; the plan stage must have run."""
-        if self.plan is None:
-            raise RuntimeError("the plan stage has not run")
-        return self.plan
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a stage's body returns besides the state: its ledger entry."""
-
-    state: AskState
-    num_in: int
-    num_out: int
-    degraded: tuple[str, ...] = ()
-    detail: Mapping[str, object] = field(default_factory=dict)
-
-
-Stage = Callable[[AskState, AskContext], AskState]
-
-
-def stage(name: str) -> Callable[[Callable[[AskState, AskContext], Outcome]], Stage]:
-    """Turn a body into a stage that adds its record to the ledger."""
-
-    def wrap(body: Callable[[AskState, AskContext], Outcome]) -> Stage:
-        def run(state: AskState, ctx: AskContext) -> AskState:
-            started = time.perf_counter()
-            ledger = ctx.language_model.ledger if ctx.language_model else UsageLedger(0.0)
-            num_before = len(ledger.calls)
-            outcome = body(state, ctx)
-            spent = UsageLedger(0.0, ledger.calls[num_before:])
-            calls = (
-                {"num_calls": len(spent.calls), "models": sorted({call.model for call in spent.calls})}
-                if spent.calls
-                else {}
-            )
-            record = StageRecord(
-                name=name,
-                seconds=round(time.perf_counter() - started, 4),
-                num_in=outcome.num_in,
-                num_out=outcome.num_out,
-                degraded=tuple(dict.fromkeys(outcome.degraded)),
-                detail={**outcome.detail, **calls},
-                usd=round(spent.usd, 6),
-                input_tokens=spent.input_tokens,
-                output_tokens=spent.output_tokens,
-            )
-            return replace(outcome.state, stages=(*state.stages, record))
-
-        run.__name__ = f"stage_{name}"
-        run.__doc__ = body.__doc__
-        return run
-
-    return wrap
-
-
-def passed_on(state: AskState) -> Outcome:
-    """Return the state unchanged, with a record that says why nothing was done."""
-    return Outcome(state, 0, 0, detail={"skipped": "cached answer" if state.cached else "no answer will be written"})
 
 
 @stage("plan")
@@ -470,7 +302,7 @@ def stage_rerank(state: AskState, ctx: AskContext) -> Outcome:
         state, candidates=ranked.candidates, sentences=sentences, evidence=tuple(evidence), relevance=relevance
     )
     if not relevance.is_answerable:
-        state = replace(state, abstain_reason=reason_to_abstain(relevance))
+        state = replace(state, abstain_reason=reason_to_abstain(relevance, evidence, ctx))
     detail = {
         "scorer": ranked.scorer,
         "probability_answerable": relevance.probability,
@@ -480,8 +312,15 @@ def stage_rerank(state: AskState, ctx: AskContext) -> Outcome:
     return Outcome(state, len(ranked.candidates), len(evidence), (*degraded, *ranked.degraded), detail)
 
 
-def reason_to_abstain(relevance: Relevance) -> str:
-    """Say in one sentence why the evidence does not do."""
+def reason_to_abstain(relevance: Relevance, evidence: Sequence[Candidate], ctx: AskContext) -> str:
+    """Say in one sentence or two why the evidence does not do."""
+    damaged = next((item for item in evidence[:3] if GLYPH_LOSS in item.chunk.text), None)
+    if damaged is not None:
+        paper = ctx.generation.papers[damaged.paper_id]
+        return (
+            f"The nearest passage ({paper.label}, page {damaged.chunk.pages}) holds characters that could not be read, "
+            "perhaps signs or units, so it is not quoted; open the page itself."
+        )
     if relevance.missing:
         named = ", ".join(f"“{word}”" for word in relevance.missing[:4])
         return f"The nearest passages say nothing about {named}."
@@ -586,8 +425,3 @@ def run_stages(state: AskState, ctx: AskContext) -> AskState:
     for _, run in STAGES:
         state = run(state, ctx)
     return state
-
-
-def removed_claims(state: AskState) -> Sequence[ClaimCheck]:
-    """Return the claims that were taken out of the answer."""
-    return state.faithfulness.removed

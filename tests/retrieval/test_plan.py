@@ -1,7 +1,8 @@
 import pytest
 
 from corpus_assets.errors import BadInputError
-from retrieval.plan import check_question, find_acronym_definitions, plan_by_rules, rewordings_with
+from retrieval.acronyms import find_acronym_definitions, rewordings_with
+from retrieval.plan import check_question, plan_by_rules
 
 CANONICAL = (
     "What are the resistance mechanisms to EGFR inhibitors in lung cancer, and how can resistance be detected early?"
