@@ -89,7 +89,7 @@ class RetrievalSettings(Group):
         "scores", description="How hybrid joins its legs: weighted scores, or reciprocal ranks (RRF)."
     )
     dense_share: float = Field(
-        0.6, ge=0, le=1, description="Weight of the cosine in score fusion; the rest is BM25 over the question's idf."
+        0.65, ge=0, le=1, description="Weight of the cosine in score fusion; the rest is BM25 over the question's idf."
     )
     rrf_k: int = Field(60, ge=1, description="Reciprocal rank fusion constant (Cormack et al. 2009).")
     depth: int = Field(100, ge=10, description="Candidates taken from each leg before fusion.")

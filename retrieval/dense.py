@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from corpus_assets.fts import ANY_RETRIEVABLE, ChunkFilter
 from corpus_assets.vectors import vector_id
@@ -22,6 +23,10 @@ _CACHED_QUESTIONS = 256
 # The same text embedded in another batch differs in the sixth decimal; beyond it, order is by chunk id.
 _COSINE_DECIMALS = 5
 
+_SPREAD_SAMPLE = 256
+_SPREAD_MINIMUM = 12
+
+_spreads: WeakKeyDictionary[Corpus, float] = WeakKeyDictionary()
 _questions: OrderedDict[tuple[str, str], NDArray[np.float32]] = OrderedDict()
 
 
@@ -77,6 +82,33 @@ def cosines(corpus: Corpus, vector: NDArray[np.float32], chunk_ids: Sequence[str
         if known:
             scores = segment.vectors.reconstruct(np.array(known, dtype=np.int64)) @ vector
             found |= {wanted[number]: float(score) for number, score in zip(known, scores, strict=True)}
+    return found
+
+
+def spread(corpus: Corpus) -> float:
+    """Return the standard deviation of the cosine between two passages, from a fixed sample; 0 if there are too few.
+
+    Models differ by a factor of two and more in how far apart they set unrelated texts. The sample is the passages with
+    the smallest vector ids, so that it does not depend on segments or on the order of an ingest.
+    """
+    import numpy as np
+
+    known = _spreads.get(corpus)
+    if known is not None:
+        return known
+    candidates = []
+    for segment in corpus.segments:
+        if segment.vectors is not None:
+            ids = np.sort(segment.vectors.known(segment.fts.vector_ids()))[:_SPREAD_SAMPLE]
+            candidates += [(int(number), segment.vectors) for number in ids]
+    candidates.sort(key=lambda item: item[0])
+    rows = [vectors.reconstruct(np.array([number], dtype=np.int64)) for number, vectors in candidates[:_SPREAD_SAMPLE]]
+    found = 0.0
+    if len(rows) >= _SPREAD_MINIMUM:
+        matrix = np.concatenate(rows)
+        pairs = (matrix @ matrix.T)[np.triu_indices(len(rows), 1)]
+        found = round(float(pairs.std()), 3)
+    _spreads[corpus] = found
     return found
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from corpus_assets.embedding.protocol import Embedder
 
 NAMED_PAPER_SHARE = 0.6  # a question whose weight lies this much in a paper's metadata asks for that paper
+REFERENCE_SPREAD = 0.129  # standard deviation of all-MiniLM-L6-v2's cosine between two of SciFact's abstracts
 _WORKS: WeakKeyDictionary[Corpus, dict[str, str]] = WeakKeyDictionary()
 SAME_PASSAGE = 0.9  # Jaccard overlap of word triples from which two passages of one work count as one
 _SHINGLE = 3
@@ -180,15 +181,21 @@ def _fuse_scores(
     dense_hits: Sequence[dense.DenseHit],
     dense_share: float,
 ) -> list[Fused]:
-    """Fuse by BM25 over the question's idf, which is about 0 to 2, and cosine; both legs score what either found."""
+    """Fuse by BM25 over the question's idf, which is about 0 to 2, and cosine; both legs score what either found.
+
+    Cosines of a model that sets texts less far apart than all-MiniLM-L6-v2, for which the weight was chosen, are
+    stretched to the same spread.
+    """
     rankings = [[hit.chunk_id for hit in lexical_hits], [hit.chunk_id for hit in dense_hits]]
     bm25 = {hit.chunk_id: hit.score for hit in lexical_hits}
     bm25 |= scores.of([chunk_id for chunk_id in rankings[1] if chunk_id not in bm25])
     cosine = {hit.chunk_id: hit.cosine for hit in dense_hits}
     cosine |= dense.cosines(corpus, vector, [chunk_id for chunk_id in rankings[0] if chunk_id not in cosine])
+    spread = dense.spread(corpus)
+    stretch = min(max(REFERENCE_SPREAD / spread, 0.5), 3.0) if spread else 1.0
     weight = scores.question_weight or 1.0
     shares = {chunk_id: score / weight for chunk_id, score in bm25.items()}
-    fused = weigh_scores([shares, cosine], rankings, weights=[1 - dense_share, dense_share])
+    fused = weigh_scores([shares, cosine], rankings, weights=[1 - dense_share, dense_share * stretch])
     return [item for item in fused if item.score > 0]
 
 

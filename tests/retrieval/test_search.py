@@ -6,6 +6,7 @@ from corpus_assets.embedding.hashing import HashEmbedder
 from corpus_assets.errors import BadInputError
 from corpus_assets.model import PaperStatus, SectionKind
 from corpus_assets.settings import RetrievalSettings
+from retrieval import dense
 from retrieval.filters import Filters
 from retrieval.search import search
 from tests.corpus_assets.search_corpora import make_paper, open_corpus, random_papers
@@ -260,6 +261,22 @@ def test_embedding_only_without_a_model_is_refused(corpus):
         search(corpus, "snow line", mode="embedding_only", settings=SETTINGS)
     result = search(corpus, "snow line", mode="hybrid", settings=SETTINGS)
     assert any("no embedding model" in reason for reason in result.degraded)
+
+
+def test_spread_of_cosines_does_not_hang_on_segments_or_order(tmp_path):
+    papers = random_papers(40)
+    whole = open_corpus(tmp_path / "whole", papers, embedder=EMBEDDER)
+    parts = open_corpus(tmp_path / "parts", papers[25:], papers[:25], embedder=EMBEDDER)
+    assert 0 < dense.spread(whole) == dense.spread(parts) < 1
+    assert dense.spread(open_corpus(tmp_path / "few", papers[:2], embedder=EMBEDDER)) == 0
+
+
+@pytest.mark.parametrize("fusion", ["scores", "ranks"])
+def test_both_fusions_put_what_both_legs_like_first(corpus, fusion):
+    settings = RetrievalSettings.model_validate({"fusion": fusion})
+    result = search(corpus, "efficient marker of fibrosis", mode="hybrid", embedder=EMBEDDER, settings=settings)
+    assert papers_of(result)[0] == "liver"
+    assert [hit.score for hit in result.hits] == sorted((hit.score for hit in result.hits), reverse=True)
 
 
 def test_unknown_mode_is_refused(corpus):
