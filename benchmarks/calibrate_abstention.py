@@ -35,6 +35,17 @@ if TYPE_CHECKING:
     from evaluation.beir import BeirCorpus, BeirDocument
 
 SEED = 20
+RIDGE = 0.01
+SIGNS = {
+    "max_cosine": 1,
+    "mean_top3_cosine": 1,
+    "best_blend": 1,
+    "sentence_coverage": 1,
+    "passage_coverage": 1,
+    "evidence_coverage": 1,
+    "unknown_share": -1,
+    "rarest_missing": -1,
+}
 
 
 @dataclass
@@ -167,24 +178,32 @@ def fit_marks(path: Path, name: str) -> dict[str, bool]:
 
 
 def report(rows: Sequence[tuple[Question, dict[str, float]]]) -> None:
-    """Fit a logistic regression on the fitting rows and print weights, threshold and rates by group."""
-    from sklearn.linear_model import LogisticRegression
+    """Fit a logistic regression on the fitting rows and print weights, threshold and rates by group.
 
-    names = sorted({name for _, signals in rows for name in signals})
+    Weights may not point the wrong way (a word the corpus does not hold never speaks for an answer), classes count
+    alike, and a ridge of ``RIDGE`` keeps signals that say the same from playing against each other.
+    """
+    from scipy.optimize import minimize
+
+    names = [name for name in SIGNS if any(name in signals for _, signals in rows)]
+    signs = np.array([SIGNS[name] for name in names])
     usable = [(question, signals) for question, signals in rows if signals]
-    features = np.array([[signals[name] for name in names] for _, signals in usable])
+    features = np.array([[signals[name] for name in names] for _, signals in usable]) * signs
     labels = np.array([question.is_answerable for question, _ in usable])
     fits = np.array([question.fits for question, _ in usable])
-    model = LogisticRegression(C=10.0, class_weight="balanced", max_iter=5000).fit(features[fits], labels[fits])
-    probabilities = model.predict_proba(features)[:, 1]
+    share = labels[fits].mean()
+
+    def loss(weights: NDArray[np.float64]) -> float:
+        logits = weights[0] + features[fits] @ weights[1:]
+        errors = np.where(labels[fits], np.logaddexp(0, -logits) / share, np.logaddexp(0, logits) / (1 - share))
+        return float(errors.mean() + RIDGE * (weights[1:] ** 2).sum())
+
+    bounds = [(None, None)] + [(0, None)] * len(names)
+    found = minimize(loss, np.r_[-3.0, np.ones(len(names))], bounds=bounds, method="L-BFGS-B").x
+    probabilities = 1 / (1 + np.exp(-(found[0] + features @ found[1:])))
     threshold = float(np.quantile(probabilities[fits & labels], 0.04))
-    print(
-        "WEIGHTS",
-        json.dumps(
-            {"intercept": round(float(model.intercept_[0]), 3)}
-            | {name: round(float(weight), 3) for name, weight in zip(names, model.coef_[0], strict=True)}
-        ),
-    )
+    weights = {name: round(float(value), 3) for name, value in zip(names, found[1:] * signs, strict=True)}
+    print("WEIGHTS", json.dumps({"intercept": round(float(found[0]), 3)} | weights))
     print(f"threshold keeping 96 % of the answerable fitting questions: {threshold:.3f}")
     groups = sorted({(question.group, question.fits) for question, _ in rows})
     for group, is_fit in groups:

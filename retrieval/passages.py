@@ -15,6 +15,7 @@ from retrieval.terms import STOP_WORDS, words
 
 MIN_SENTENCE_WORDS = 4
 MAX_SENTENCE_WORDS = 75
+MIN_PAPER_CHARS = 1500
 GLYPH_LOSS = "\ufffd"
 
 NEVER_QUOTED_KINDS = frozenset({SectionKind.REFERENCES, SectionKind.ACKNOWLEDGEMENTS})
@@ -283,7 +284,8 @@ class SentenceReader:
 
     def _is_title(self, sentence: Sentence) -> bool:
         """Tell whether a sentence is (part of) its paper's title or a section's heading, which state nothing."""
-        if sentence.char_start > 3000:
+        # In a text of a few lines the "title" is often its first sentence.
+        if sentence.section_kind is not SectionKind.FRONT or len(self.text(sentence.paper_id)) < MIN_PAPER_CHARS:
             return False
         paper = self._generation.papers.get(sentence.paper_id)
         title = " ".join(words(paper.metadata.title)) if paper else ""

@@ -73,6 +73,7 @@ logger = logging.getLogger(__name__)
 REWORDING_WEIGHT = 0.5
 COUNTER_WEIGHT = 0.5
 MAX_COUNTER_QUERIES = 4
+HASH_EMBEDDER = "hash"
 NUM_COUNTER = 6  # passages the counter-evidence pass may add
 
 
@@ -275,6 +276,8 @@ def stage_rerank(state: AskState, ctx: AskContext) -> Outcome:
     degraded: list[str] = []
     if embedder is None and settings.reranker != "lexical":
         degraded.append(f"sentence similarity: {ctx.embedder_problem}; word overlap used")
+    if embedder is not None and embedder.name == HASH_EMBEDDER:
+        embedder = None  # it knows words only, and the plain overlap of words is the better measure of that
     cross_encoder, note = ctx.cross_encoder_override, ""
     if cross_encoder is None:
         cross_encoder, note = load_cross_encoder(settings)

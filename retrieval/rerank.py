@@ -44,6 +44,16 @@ SECTION_BONUS = {
     SectionKind.FRONT: -0.05,
     SectionKind.APPENDIX: -0.03,
 }
+UNRELATED = (
+    "The bridge was painted red last summer.",
+    "Enzyme activity fell after heating the sample.",
+    "She plays the violin in a small orchestra.",
+    "Interest rates rose by half a point.",
+    "The compiler reports a missing semicolon.",
+    "Lava cooled slowly on the northern slope.",
+    "Patients received the vaccine in two doses.",
+    "The recipe asks for three eggs and some flour.",
+)
 MAX_RERANK_WORDS = 180  # about 256 word pieces, the cross-encoder's cut
 
 
@@ -155,7 +165,24 @@ def embed_similarities(
         return None
     import numpy as np
 
-    return np.asarray(embedder.embed_documents(list(texts)) @ embedder.embed_queries(list(questions)).T)
+    cosines = embedder.embed_documents(list(texts)) @ embedder.embed_queries(list(questions)).T
+    background = background_cosine(embedder)
+    return np.asarray((cosines - background) / (1 - background))
+
+
+_BACKGROUND: dict[str, float] = {}
+
+
+def background_cosine(embedder: Embedder) -> float:
+    """Return the model's mean cosine of texts that have nothing to do with each other.
+
+    Some models (bge) give .5 to such pairs, others (MiniLM) next to nothing; what is above it is what a cosine says.
+    """
+    if embedder.fingerprint not in _BACKGROUND:
+        vectors = embedder.embed_documents(UNRELATED)
+        num = len(UNRELATED)
+        _BACKGROUND[embedder.fingerprint] = round(float(((vectors @ vectors.T).sum() - num) / (num * (num - 1))), 4)
+    return max(0.0, _BACKGROUND[embedder.fingerprint])
 
 
 def sentence_score(sentence: Sentence, cosines: Sequence[float], coverage: Sequence[float]) -> float:

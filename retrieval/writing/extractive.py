@@ -31,7 +31,7 @@ PART_MARGIN = 0.02
 SAME_PAPER = 0.08  # taken off for each sentence already taken from the paper: the reader wants more than one voice
 ANSWER_FLOOR = 0.22  # a sentence this much below the best of its sub-question is left out of the answer
 EVIDENCE_FLOOR = 0.32  # and of the key evidence
-ABSOLUTE_FLOOR = 0.34
+ABSOLUTE_FLOOR = 0.4
 PASSAGE_SHARE = 0.15
 PRACTICE_CUES = re.compile(
     r"\b(?:should|recommend\w*|advis(?:e|ed|able|es)|guidelines?|clinical practice|in practice"

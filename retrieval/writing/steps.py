@@ -14,7 +14,8 @@ from retrieval.writing.draft import Step
 from retrieval.writing.modes import ModeLimits
 
 HEDGE = re.compile(
-    r"\b(may|might|could|suggests?|suggested|possibl[ey]|appears?|seems?|likely|potential(?:ly)?|preliminary"
+    r"\b(may(?! not)|might|could(?! not)|suggests?|suggested|possibl[ey]|appears?|seems?|likely"
+    r"|potential(?:ly)?|preliminary"
     r"|trend|perhaps|probably)\b",
     re.I,
 )
