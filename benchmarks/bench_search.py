@@ -1,7 +1,6 @@
 """Measure search on a judged collection: `python -m benchmarks.bench_search beir DIR --qrels test`.
 
-Prints nDCG@10, recall@10, recall@100, MRR@10 and latency of each mode; with ``--peers`` also bare numpy and, where they
-are installed, FAISS and bm25s on the same texts and vectors.
+Prints nDCG@10, recall@10, recall@100, MRR@10 and latency of each mode.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import dagster as dg
@@ -26,13 +26,14 @@ _SPECS = [
 ]
 
 
-def check_result(result: GateResult) -> dg.AssetCheckResult:
-    """Return a gate's verdict as an asset check result on the candidate (``summary_cards`` completes it)."""
+def check_result(result: GateResult, more: Mapping[str, Any] | None = None) -> dg.AssetCheckResult:
+    """Return a verdict as a check result on the candidate (``summary_cards`` completes it), with ``more`` metadata."""
     metadata: dict[str, Any] = {
-        "value": result.value,
-        "floor": result.floor,
-        "num_cases": result.num_cases,
-        "candidate": result.fingerprint,
+        "value": dg.MetadataValue.float(float(result.value)),
+        "floor": dg.MetadataValue.float(float(result.floor)),
+        "num_cases": dg.MetadataValue.int(result.num_cases),
+        "candidate": dg.MetadataValue.text(result.fingerprint),
+        **(more or {}),
     }
     return dg.AssetCheckResult(
         asset_key=summary_cards.key,

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corpus_assets.errors import ModelMissingError, StoreError
+from corpus_assets.store.duck import OFFLINE
 
 if TYPE_CHECKING:
     import duckdb
-
-_OFFLINE = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
 
 
 def connect_reader(path: Path, *, memory: str = "1GB") -> duckdb.DuckDBPyConnection:
@@ -20,7 +19,7 @@ def connect_reader(path: Path, *, memory: str = "1GB") -> duckdb.DuckDBPyConnect
 
     if not path.is_file():
         raise StoreError(f"The index file {path} is missing.", hint="Run `research-copilot ingest` to rebuild it.")
-    config: dict[str, str | bool | int | float | list[str]] = {**_OFFLINE, "threads": 1, "memory_limit": memory}
+    config: dict[str, str | bool | int | float | list[str]] = {**OFFLINE, "threads": 1, "memory_limit": memory}
     try:
         return duckdb.connect(str(path), read_only=True, config=config)
     except duckdb.Error as error:
@@ -34,7 +33,7 @@ def connect_writer(path: Path, *, memory: str = "2GB") -> duckdb.DuckDBPyConnect
     import duckdb
 
     config: dict[str, str | bool | int | float | list[str]] = {
-        **_OFFLINE,
+        **OFFLINE,
         "memory_limit": memory,
         "temp_directory": f"{path}.spill",
         "home_directory": str(path.parent),

@@ -9,6 +9,7 @@ import dagster as dg
 
 from corpus_assets.assets import CopilotLike, summary_cards
 from corpus_assets.build import load_settings_embedder
+from corpus_assets.checks import check_result as gate_check_result
 from corpus_assets.errors import CopilotError
 from corpus_assets.gates import GateResult
 from corpus_assets.store.lock import acquire_home
@@ -25,10 +26,6 @@ _SPECS = [
 def check_result(result: GateResult) -> dg.AssetCheckResult:
     """Return a verdict as an asset check result: value, floor, cases, golden hash, worst cases, a small chart."""
     metadata: dict[str, Any] = {
-        "value": dg.MetadataValue.float(float(result.value)),
-        "floor": dg.MetadataValue.float(float(result.floor)),
-        "num_cases": dg.MetadataValue.int(result.num_cases),
-        "candidate": dg.MetadataValue.text(result.fingerprint),
         "golden_set": dg.MetadataValue.text(str(result.extra.get("golden_hash") or "none")),
     }
     mode = result.extra.get("mode")
@@ -49,14 +46,7 @@ def check_result(result: GateResult) -> dg.AssetCheckResult:
     report = result.extra.get("report_path")
     if report:
         metadata["report"] = dg.MetadataValue.path(str(report))
-    return dg.AssetCheckResult(
-        asset_key=summary_cards.key,
-        check_name=result.name,
-        passed=result.passed,
-        severity=dg.AssetCheckSeverity.ERROR if result.severity == "ERROR" else dg.AssetCheckSeverity.WARN,
-        description=result.detail,
-        metadata=metadata,
-    )
+    return gate_check_result(result, metadata)
 
 
 def make_table(rows: Sequence[Mapping[str, Any]]) -> str:

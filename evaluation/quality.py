@@ -78,32 +78,31 @@ class QualityOf:
     def candidate_embedder(self) -> Embedder:
         return self.embedder or open_embedder(self.context.candidate, self.settings)
 
+    def _measure(self, generation: Generation, paper_ids: frozenset[str] = frozenset()) -> FixtureBench | None:
+        """Return a generation's measurements with the model it was built with, or None without a golden set."""
+        if self.golden.fixture is None:
+            return None
+        own = self.context.candidate.manifest.embedder.fingerprint
+        is_same_model = generation.manifest.embedder.fingerprint == own
+        return measure_fixture(
+            self.golden.fixture,
+            generation,
+            settings=self.settings,
+            embedder=self.candidate_embedder if is_same_model else open_embedder(generation, self.settings),
+            metrics=self.metrics,
+            paper_ids=paper_ids,
+        )
+
     @cached_property
     def measured(self) -> FixtureBench | None:
         """Return the candidate's measurements, or None without a golden set."""
-        if self.golden.fixture is None:
-            return None
-        return measure_fixture(
-            self.golden.fixture,
-            self.context.candidate,
-            settings=self.settings,
-            embedder=self.candidate_embedder,
-            metrics=self.metrics,
-        )
+        return self._measure(self.context.candidate)
 
     @cached_property
     def published_measured(self) -> FixtureBench | None:
         """Return the published generation's measurements on the same set, or None without either."""
         published = self.context.published
-        if self.golden.fixture is None or published is None:
-            return None
-        if published.manifest.embedder.fingerprint == self.context.candidate.manifest.embedder.fingerprint:
-            embedder = self.candidate_embedder
-        else:
-            embedder = open_embedder(published, self.settings)
-        return measure_fixture(
-            self.golden.fixture, published, settings=self.settings, embedder=embedder, metrics=self.metrics
-        )
+        return None if published is None else self._measure(published)
 
     @cached_property
     def common_paper_ids(self) -> frozenset[str]:
@@ -111,8 +110,7 @@ class QualityOf:
         published = self.context.published
         if published is None:
             return frozenset()
-        now = {paper_id for paper_id, record in self.context.candidate.papers.items() if record.is_served}
-        return frozenset(paper_id for paper_id, record in published.papers.items() if record.is_served) & now
+        return _served(published) & _served(self.context.candidate)
 
     @cached_property
     def comparable(self) -> tuple[FixtureBench | None, FixtureBench | None]:
@@ -121,29 +119,16 @@ class QualityOf:
         A paper that was added or removed changes every ranking without anything having got worse; searched within
         the common papers, only a change of retrieval (or of a paper's text) can show.
         """
-        published, fixture = self.context.published, self.golden.fixture
-        if published is None or fixture is None or not self.common_paper_ids:
+        published, common = self.context.published, self.common_paper_ids
+        if published is None or not common:
             return self.measured, None
-        pair = []
-        for generation in (self.context.candidate, published):
-            served = {paper_id for paper_id, record in generation.papers.items() if record.is_served}
-            if served == self.common_paper_ids:
-                pair.append(self.published_measured if generation is published else self.measured)
-                continue
-            is_same_model = (
-                generation.manifest.embedder.fingerprint == self.context.candidate.manifest.embedder.fingerprint
-            )
-            pair.append(
-                measure_fixture(
-                    fixture,
-                    generation,
-                    settings=self.settings,
-                    embedder=self.candidate_embedder if is_same_model else open_embedder(generation, self.settings),
-                    metrics=self.metrics,
-                    paper_ids=self.common_paper_ids,
-                )
-            )
-        return pair[0], pair[1]
+        now = (
+            self.measured
+            if _served(self.context.candidate) == common
+            else self._measure(self.context.candidate, common)
+        )
+        before = self.published_measured if _served(published) == common else self._measure(published, common)
+        return now, before
 
     @cached_property
     def decision(self) -> ModeDecision | None:
@@ -159,6 +144,10 @@ class QualityOf:
         if self.settings.retrieval.mode != "auto":
             return self.settings.retrieval.mode
         return self.decision.mode if self.decision else "hybrid"
+
+
+def _served(generation: Generation) -> frozenset[str]:
+    return frozenset(paper_id for paper_id, record in generation.papers.items() if record.is_served)
 
 
 def not_measured(name: str, floor: float, golden: GoldenChoice) -> GateResult:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from corpus_assets.errors import CopilotError
 from corpus_assets.model import ParsedPaper
 from corpus_assets.sentences import split_sentences
+from corpus_assets.store.atomic import file_sha256
 from retrieval.answer import AnswerRecord, Citation
 from retrieval.passages import Sentence, SentenceReader, pages_of_span, section_of_span
 
@@ -150,11 +150,11 @@ class PaperResolver:
     def _find(self, citation: Citation) -> Path:
         if "\\" not in citation.path and citation.path:
             path = self._papers_dir / citation.path
-            if path.is_file() and sha256_of(path) == citation.doc_sha256:
+            if path.is_file() and file_sha256(path) == citation.doc_sha256:
                 return path
         if self._by_sha256 is None:
             files = sorted(path for path in self._papers_dir.rglob("*") if path.is_file())
-            self._by_sha256 = {sha256_of(path): path for path in files}
+            self._by_sha256 = {file_sha256(path): path for path in files}
         found = self._by_sha256.get(citation.doc_sha256)
         if found is None:
             raise CopilotError(
@@ -163,15 +163,6 @@ class PaperResolver:
                 hint="The file was changed or removed since the answer was written.",
             )
         return found
-
-
-def sha256_of(path: Path) -> str:
-    """Return the hex sha256 of a file's bytes."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def verify_answer(record: AnswerRecord | Mapping[str, object], resolver: Resolver) -> VerificationReport:

@@ -8,24 +8,16 @@ from __future__ import annotations
 
 import json
 import threading
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import Any, cast, get_args
 
 from corpus_assets.errors import BadInputError, StoreError
 from corpus_assets.settings import RetrievalMode
-from corpus_assets.store.duck import connect
+from retrieval.state_file import LOCK_WAIT_SECONDS, STATE_FILE, open_state
 
-if TYPE_CHECKING:
-    import duckdb
-
-STATE_FILE = "state.duckdb"
-LOCK_WAIT_SECONDS = 10.0
-RETRY_SECONDS = 0.05
 _WRITING = threading.Lock()  # two threads of one process share the file; their first "create table" would collide
 
 SCHEMA = """
@@ -76,7 +68,7 @@ def list_decisions(home: Path, generation_id: str | None = None) -> list[Retriev
     """Return decisions, oldest first, of one generation or of all. Writes nothing; a home without state has none."""
     if not (home / STATE_FILE).is_file():
         return []
-    with _open_state(home, read_only=True) as connection:
+    with open_state(home, read_only=True, wait_seconds=LOCK_WAIT_SECONDS) as connection:
         known = connection.execute(
             "select count(*) from information_schema.tables where table_name = 'retrieval_decisions'"
         ).fetchone()
@@ -110,7 +102,7 @@ def store_decision(home: Path, decision: RetrievalDecision) -> RetrievalDecision
     stamped = decision.decided_at or datetime.now(UTC).isoformat(timespec="seconds")
     numbers = json.dumps(decision.numbers, sort_keys=True, allow_nan=False)
     home.mkdir(parents=True, exist_ok=True)
-    with _WRITING, _open_state(home, read_only=False) as connection:
+    with _WRITING, open_state(home, read_only=False, wait_seconds=LOCK_WAIT_SECONDS) as connection:
         connection.execute(SCHEMA)
         connection.execute(
             f"insert into retrieval_decisions ({COLUMNS}, sequence) "
@@ -160,37 +152,3 @@ def _checked_mode(mode: str) -> RetrievalMode:
         if mode == known:
             return cast("RetrievalMode", known)
     raise StoreError(f"Unknown retrieval mode {mode!r} in {STATE_FILE}.", hint="Run the gates again to decide anew.")
-
-
-@contextmanager
-def _open_state(home: Path, *, read_only: bool) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open, hand out, close; wait while another process holds the file."""
-    path = home / STATE_FILE
-    deadline = time.monotonic() + LOCK_WAIT_SECONDS
-    while True:
-        try:
-            connection = connect(path, read_only=read_only)
-            break
-        except StoreError as error:
-            if not _is_passing(error.__cause__):
-                raise
-            if time.monotonic() > deadline:
-                raise StoreError(
-                    error.message, hint="Another process is holding it; try again when it is done.", retryable=True
-                ) from error
-            time.sleep(RETRY_SECONDS)
-    try:
-        yield connection
-    finally:
-        connection.close()
-
-
-def _is_passing(cause: BaseException | None) -> bool:
-    """Tell a held lock, of another process or of this one in the other mode, from a damaged or forbidden file."""
-    import duckdb
-
-    text = str(cause).lower()
-    is_held = isinstance(cause, duckdb.IOException) and "lock" in text
-    # Two threads that open the file in the same moment: the later one finds it attached already.
-    is_opening = isinstance(cause, duckdb.BinderException) and "already attached" in text
-    return is_held or is_opening or isinstance(cause, duckdb.ConnectionException)

@@ -1,22 +1,18 @@
-"""The home's ``state.duckdb``: answers, the answer cache, feedback. Opened for a moment, then closed again."""
+"""Answers, the answer cache and feedback in the home's ``state.duckdb``."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from corpus_assets.errors import StoreError
-from corpus_assets.store.duck import connect, first_line
+from corpus_assets.store.duck import first_line
+from retrieval.state_file import LOCK_WAIT_SECONDS, STATE_FILE, open_state
 
 if TYPE_CHECKING:
     import duckdb
-
-STATE_FILE = "state.duckdb"
-LOCK_WAIT_SECONDS = 10.0
-RETRY_SECONDS = 0.05
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS answers (
@@ -42,29 +38,13 @@ class StateStore:
         """Hand out a connection. Raises ``StoreError`` when the file stays locked or cannot be opened."""
         import duckdb
 
-        deadline = time.monotonic() + self._wait_seconds
-        while True:
+        with open_state(self.path.parent, read_only=read_only, wait_seconds=self._wait_seconds) as connection:
             try:
-                connection = connect(self.path, read_only=read_only, threads=1)
-                break
-            except (StoreError, duckdb.ConnectionException) as error:
-                text = str(error).casefold()
-                is_passing = "lock" in text or "different configuration" in text or "conflicting" in text
-                if not is_passing or time.monotonic() > deadline:
-                    raise StoreError(
-                        f"{self.path} could not be opened: {first_line(error)}.",
-                        hint="Another process holds it, or the folder cannot be written; try again.",
-                        retryable=is_passing,
-                    ) from error
-                time.sleep(RETRY_SECONDS)
-        try:
-            if not read_only:
-                connection.execute(SCHEMA)
-            yield connection
-        except duckdb.Error as error:
-            raise StoreError(f"{self.path} could not be used: {first_line(error)}.") from error
-        finally:
-            connection.close()
+                if not read_only:
+                    connection.execute(SCHEMA)
+                yield connection
+            except duckdb.Error as error:
+                raise StoreError(f"{self.path} could not be used: {first_line(error)}.") from error
 
     def write(self, statement: str, values: list[Any]) -> None:
         """Run one statement that changes something."""

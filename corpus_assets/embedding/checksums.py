@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
+
+from corpus_assets.errors import StoreError
+from corpus_assets.store.atomic import file_sha256 as hash_file
+from corpus_assets.store.atomic import write_atomic
 
 logger = logging.getLogger(__name__)
 
@@ -37,33 +39,14 @@ class Checksums:
 
     def _write(self, path: Path) -> None:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
             write_atomic(path, json.dumps(self._known, indent=1, sort_keys=True))
-        except OSError as error:
+        except StoreError as error:
             logger.debug("checksums are not remembered in %s: %s", path, error)
-
-
-def hash_file(path: Path) -> str:
-    """Return the sha256 of a file in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def digest_of(parts: Iterable[str]) -> str:
     """Return 16 hex digits of sha256 over the parts in order."""
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def write_atomic(path: Path, text: str) -> None:
-    """Write a file so that a reader sees the old text or the new, never a part."""
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _read(path: Path) -> dict[str, list[int | str]]:

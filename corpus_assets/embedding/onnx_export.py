@@ -17,9 +17,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from corpus_assets.embedding.checksums import Checksums, hash_file
+from corpus_assets.embedding.checksums import Checksums
 from corpus_assets.embedding.folders import BertFolder, Precision, read_bert_folder
 from corpus_assets.embedding.onnx_embedder import OnnxEmbedder
+from corpus_assets.store.atomic import file_sha256
 
 logger = logging.getLogger(__name__)
 
@@ -242,7 +243,7 @@ def _compare(bert: BertFolder, path: Path, precision: Precision) -> dict[str, An
         "mean_cosine": float(cosines.mean()),
         "max_abs_difference": float(max(np.abs(ours - theirs).max() for ours, theirs in pairs)),
         "max_tokens": bert.max_tokens,
-        "onnx_sha256": hash_file(path),
+        "onnx_sha256": file_sha256(path),
         "opset": _OPSET,
         "versions": {
             name: version(name) for name in ("torch", "transformers", "sentence-transformers", "onnx", "onnxruntime")

@@ -36,14 +36,15 @@ def build_clusters(store: WorkingStore, settings: Settings, embedder: Embedder) 
     def build(folder: Path) -> tuple[list[str], dict[str, float]]:
         import numpy as np
 
-        keys: dict[str, list[str]] = {}
-        for row in rows:
-            keys.setdefault(row.chunk_id.split(":", 1)[0], []).append(row.embed_sha256)
-        paper_ids = sorted(keys)
+        of_chunks = store.embeddings(embedder.fingerprint, [row.embed_sha256 for row in rows], embedder.dimension)
+        rows_of: dict[str, list[int]] = {}
+        for number, row in enumerate(rows):
+            rows_of.setdefault(row.chunk_id.split(":", 1)[0], []).append(number)
+        paper_ids = sorted(rows_of)
         vectors = np.zeros((len(paper_ids), embedder.dimension), dtype=np.float32)
         texts = {}
         for i, paper_id in enumerate(paper_ids):
-            vectors[i] = mean_unit_vector(store.embeddings(embedder.fingerprint, keys[paper_id], embedder.dimension))
+            vectors[i] = mean_unit_vector(of_chunks[rows_of[paper_id]])
             first = [chunk.text for chunk, _ in store.chunks(paper_id) if chunk.is_retrievable][:3]
             texts[paper_id] = " ".join([titles[paper_id]] * 3 + first)
         clusters = cluster_papers(paper_ids, vectors, texts, settings.clusters)

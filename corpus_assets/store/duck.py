@@ -13,14 +13,15 @@ from corpus_assets.errors import StoreError
 if TYPE_CHECKING:
     import duckdb
 
+OFFLINE = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+
 
 def connect(path: Path, *, read_only: bool, threads: int = 2) -> duckdb.DuckDBPyConnection:
     """Open a DuckDB file. Raises ``StoreError`` naming the path when it cannot be opened."""
     import duckdb
 
     config: dict[str, str | bool | int | float | list[str]] = {
-        "autoinstall_known_extensions": "false",
-        "autoload_known_extensions": "false",
+        **OFFLINE,
         "threads": str(threads),
         "home_directory": str(path.parent),  # DuckDB refuses to start some work when HOME does not exist
         "temp_directory": str(path.parent / f".{path.name}.tmp"),

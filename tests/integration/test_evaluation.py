@@ -214,14 +214,12 @@ class FixedSettings(dg.ConfigurableResource):
     def report_progress(self, *args: object) -> None: ...
 
 
-def test_asset_checks_carry_values_cases_tables_and_charts(workshop, tmp_path):
+def run_gate_job(settings):
+    """Run the evaluation checks as a job; return its result and the evaluations by check name."""
     from corpus_assets.assets import summary_cards
     from corpus_assets.store.lock import release_home
     from evaluation.checks import evaluation_checks
 
-    home = tmp_path / "home"
-    shutil.copytree(workshop.settings.home, home)
-    settings = workshop.settings.model_copy(update={"home": home})
     defs = dg.Definitions(
         assets=[summary_cards],
         asset_checks=[evaluation_checks],
@@ -231,8 +229,16 @@ def test_asset_checks_carry_values_cases_tables_and_charts(workshop, tmp_path):
     try:
         result = defs.get_job_def("gate").execute_in_process(raise_on_error=False)
     finally:
-        release_home(home)
+        release_home(settings.home)
     evaluations = {item.check_name: item for item in result.get_asset_check_evaluations()}
+    return result, evaluations
+
+
+def test_asset_checks_carry_values_cases_tables_and_charts(workshop, tmp_path):
+    home = tmp_path / "home"
+    shutil.copytree(workshop.settings.home, home)
+    settings = workshop.settings.model_copy(update={"home": home})
+    result, evaluations = run_gate_job(settings)
     recall = evaluations["recall_at_k"]
     assert result.success
     assert recall.passed
@@ -249,27 +255,13 @@ def test_asset_checks_carry_values_cases_tables_and_charts(workshop, tmp_path):
 
 
 def test_a_failing_gate_fails_the_run(workshop, tmp_path):
-    from corpus_assets.assets import summary_cards
-    from corpus_assets.store.lock import release_home
-    from evaluation.checks import evaluation_checks
-
     home = tmp_path / "home"
     shutil.copytree(workshop.settings.home, home)
     gates = workshop.settings.gates.model_copy(update={"golden_path": tmp_path / "absent.json"})
     settings = workshop.settings.model_copy(update={"home": home, "gates": gates})
     for stored in home.glob("generations/*/gates.json"):
         stored.unlink()
-    defs = dg.Definitions(
-        assets=[summary_cards],
-        asset_checks=[evaluation_checks],
-        jobs=[dg.define_asset_job("gate", selection=dg.AssetSelection.checks(evaluation_checks))],
-        resources={"copilot": FixedSettings(settings_json=settings.model_dump_json())},
-    )
-    try:
-        result = defs.get_job_def("gate").execute_in_process(raise_on_error=False)
-    finally:
-        release_home(home)
-    evaluations = {item.check_name: item for item in result.get_asset_check_evaluations()}
+    result, evaluations = run_gate_job(settings)
     assert not evaluations["recall_at_k"].passed
     assert evaluations["recall_at_k"].severity == dg.AssetCheckSeverity.ERROR
     assert "absent.json" in evaluations["recall_at_k"].description
