@@ -16,10 +16,10 @@ from corpus_assets.settings import fingerprint
 from retrieval.answer import AnswerRecord
 from retrieval.claims.check import find_entities
 from retrieval.claims.numbers import WORD_NUMBERS, base_value, find_quantities
-from retrieval.claims.polarity import STRONG_CERTAINTY, analyse, direction_axes
+from retrieval.claims.polarity import NEGATION, PREFIXED, STRONG_CERTAINTY, analyse, direction_axes
 from retrieval.claims.synonyms import SYNONYMS, share_synonym
 from retrieval.state_store import StateStore
-from retrieval.terms import STOP_WORDS, fold, stem, words
+from retrieval.terms import STOP_WORDS, fold, stem, word_set, words
 
 if TYPE_CHECKING:
     from corpus_assets.embedding.protocol import Embedder
@@ -78,9 +78,16 @@ FRAME_WORDS = frozenset(
         "ways",
     ]
 )
-RELATION_WORDS = frozenset(
-    {"before", "after", "with", "without", "versus", "vs", "than", "between", "against", "during"}
+# Function words that change what is asked; they have to agree, in their order.
+RELATION_WORDS = word_set(
+    """
+    before after with without versus vs than between against during above below under over within beyond until since
+    up down off out into from through only same other most least more less many few some any all every each both
+    either again once ever always almost half twice
+    """
 )
+LINK_WITH = re.compile(r"\b((?:associat|correlat|link|connect|relat)\w*) with\b", re.I)
+FRONTED = re.compile(r"^\W*((?:in|for|among|with|after|before|under|during|within|at|on|by) [^,?]+), (.+?)\W*$", re.I)
 
 
 def cache_scope(
@@ -122,8 +129,8 @@ class Meaning:
 
 def meaning_of(question: str) -> Meaning:
     """Return the features of a question that a paraphrase keeps; "in X, does …" is read as "does … in X"."""
-    question = re.sub(r"^\W*((?:in|for|among|with) [^,?]+), (.+?)\W*$", r"\2 \1", question, flags=re.I)
-    tokens, negations = analyse(question)
+    question = LINK_WITH.sub(r"\1 to", FRONTED.sub(r"\2 \1", question.replace("’", "'")))
+    tokens, _ = analyse(question)
     folded = words(question)
     directions = Counter(
         (str(axis), sign) for token in tokens for axis, sign in direction_axes(token.stem, token.word) if axis < 8
@@ -145,7 +152,7 @@ def meaning_of(question: str) -> Meaning:
         and token.word not in WORD_NUMBERS
     )
     return Meaning(
-        negations=len(negations),
+        negations=len(NEGATION.findall(question)) + sum(token.word in PREFIXED for token in tokens),
         directions=tuple(sorted(directions)),
         numbers=tuple(sorted(numbers)),
         names=frozenset(fold(name) for name in find_entities(question)),
@@ -189,6 +196,25 @@ def same_content(first: Sequence[str], second: Sequence[str]) -> bool:
     if Counter(kept) != Counter(others):
         return False
     return kept == others
+
+
+def similarity_of(first: str, second: str, get_embedder: Callable[[], Embedder | None]) -> float | None:
+    """Return the cosine of two questions, or None without an embedder."""
+    embedder = get_embedder()
+    if embedder is None:
+        return None
+    vectors = embedder.embed_queries([first, second])
+    return round(float(vectors[0] @ vectors[1]), 6)
+
+
+def would_hit(question: str, stored: str, get_embedder: Callable[[], Embedder | None]) -> bool:
+    """Tell whether the answer to a stored question would be given to another."""
+    if normal_form(question) == normal_form(stored):
+        return True
+    if not mean_the_same(question, stored):
+        return False
+    cosine = similarity_of(question, stored, get_embedder)
+    return cosine is not None and cosine >= MIN_COSINE
 
 
 @dataclass(frozen=True)

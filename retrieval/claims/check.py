@@ -173,12 +173,17 @@ def check_entities(claim: str, evidence: str, sentences: Sequence[str]) -> Claim
         for letter, name in GREEK.items():
             spelt = spelt.replace(letter, name)
         forms |= {fold(spelt), fold(spelt).replace("-", "")}
-        if forms & have or fold(entity) in initials:
+        if forms & have or fold(entity) in initials or stands_in(entity, evidence):
             continue
         if all(part in have for part in fold(entity).split("-")):
             continue
         return ClaimVerdict("unsupported", f"“{entity}” is not named in the quote")
     return None
+
+
+def stands_in(name: str, text: str) -> bool:
+    """Tell whether a name stands in a text as it is written, as the "E10" of "E10.25" does."""
+    return bool(re.search(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", text))
 
 
 def word_groups(text: str) -> list[list[str]]:

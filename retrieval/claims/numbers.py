@@ -117,9 +117,8 @@ WORD_NUMBERS = {
     "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
     "hundred": 100,
 }  # fmt: skip
-WORD_NUMBER = re.compile(
-    rf"\b(?:{'|'.join(WORD_NUMBERS)})\b(?!-?(?:fold|sided|tailed|way|dimensional|stage|step))", re.I
-)
+WORD_NUMBER = re.compile(rf"\b(?:{'|'.join(WORD_NUMBERS)})\b(?!-?fold)", re.I)
+JOINED_NOUN = re.compile(r"-([A-Za-z]{3,})(?![\w])")  # "3-dimensional", "two-sided", "12-item"
 RANGE_JOIN = re.compile(r"^\s?(?:–|—|-|to|and)\s?$")
 
 
@@ -283,6 +282,9 @@ def _unit_of_range(plain: str, end: int) -> tuple[str, str]:
 
 
 def _counted_noun(after: str) -> str:
+    joined = JOINED_NOUN.match(after)
+    if joined:
+        return joined.group(1)
     match = re.match(r"\s+(?:of\s+(?:the\s+)?\d+\s+)?((?:[a-z][a-z-]+\s+){0,1}?[a-z][a-z-]{2,})", after)
     return match.group(1).split()[-1] if match else ""
 

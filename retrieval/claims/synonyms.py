@@ -11,7 +11,7 @@ SYNONYM_GROUPS = (
     "improve better enhance benefit",
     "worsen worse impair deteriorate",
     "show find found observe observed demonstrate report reveal see indicate",
-    "use apply employ utilise utilize",
+    "use used using apply employ utilise utilize",
     "patient patients participant participants subject subjects people individuals cases",
     "study trial work paper analysis",
     "associate associated link linked correlate correlated relate related association",
@@ -42,7 +42,7 @@ LIGHT_WORDS = frozenset(
         """
         study paper author result finding report show found find suggest indicate observe data evidence significant
         significantly respectively overall group value level rate case number total compared versus arm according quote
-        passage speak state mention say describe
+        passage speak state mention say describe though although whereas via
         """
     )
 )

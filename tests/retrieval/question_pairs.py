@@ -51,6 +51,8 @@ def adversarial_pairs() -> list[tuple[str, str, str]]:
             ("asking", f"Why does {one} affect {outcome}?", f"How does {one} affect {outcome}?"),
             ("asking", f"When should {one} be started?", f"When should {one} be stopped?"),
             ("order", f"What is {outcome} before {one}?", f"What is {outcome} after {one}?"),
+            ("negation", f"Is {one} the same as {other}?", f"Is {one} not the same as {other}?"),
+            ("relation", f"Are levels of {one} above normal?", f"Are levels of {one} below normal?"),
             ("scope", f"Do some patients respond to {one}?", f"Do all patients respond to {one}?"),
             ("scope", f"Does {one} always improve {outcome}?", f"Does {one} improve {outcome}?"),
         ]  # fmt: skip
@@ -71,6 +73,8 @@ def paraphrase_pairs() -> list[tuple[str, str]]:
             (f"What are the main causes of {group}?", f"What are the key causes of {group}?"),
             (f"What evidence is there that {one} improves {outcome}?",
              f"Is there evidence that {one} improves {outcome}?"),
+            (f"Is {one} linked to {outcome}?", f"Is {one} associated with {outcome}?"),
+            (f"Does {one} improve {outcome} after 12 weeks?", f"After 12 weeks, does {one} improve {outcome}?"),
             (f"What is known about {one} and {outcome}?", f"Tell me what is known about {one} and {outcome}."),
             (f"What is {outcome} after 6 months of {one}?", f"What is the {outcome} after six months of {one}?"),
         ]  # fmt: skip
