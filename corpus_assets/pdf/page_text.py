@@ -8,6 +8,7 @@ from corpus_assets.model import PageState
 from corpus_assets.pdf.draft import PageDraft
 from corpus_assets.pdf.hidden_text import MIN_VISIBLE_SIZE, find_image_cover, has_contrast, take_hidden_text
 from corpus_assets.pdf.lines import Line, merge_pieces, read_lines
+from corpus_assets.pdf.lost_content import DAMAGED_FLAG, forget_warnings, has_errors, has_only_rules, is_cut_off
 from corpus_assets.pdf.mupdf import load_pymupdf
 from corpus_assets.pdf.normalise import clean_text, compose_detached_accents
 from corpus_assets.pdf.ocr import MAX_PIXELS, OcrUnavailableError, PageReader, PageReading
@@ -33,8 +34,14 @@ def read_page(
     """Return what one page (counted from 1) holds. Never raises for what the page does; the reason says it."""
     draft = PageDraft(number)
     try:
+        forget_warnings()
         page = document[number - 1]
         _read(draft, page, settings, ocr, why_no_ocr)
+        if draft.state is PageState.BLANK and has_errors():
+            draft.state, draft.quality = PageState.UNREADABLE, 0.0
+            draft.reason = "its content is damaged and shows nothing"
+        elif draft.lines and is_cut_off():
+            draft.flags.add(DAMAGED_FLAG)
     except MemoryError:
         raise
     except Exception as error:  # mupdf raises RuntimeError, ValueError and a family of its own, from anywhere
@@ -102,7 +109,7 @@ def _place_sideways(draft: PageDraft, sideways: list[Line]) -> None:
 def _read_without_text(
     draft: PageDraft, page: Any, settings: ParseSettings, ocr: PageReader | None, why_no_ocr: str
 ) -> None:
-    if not page.get_bboxlog() or not has_contrast(page):
+    if has_only_rules(page) or not has_contrast(page):
         draft.state = PageState.BLANK
         return
     reading, reason = _ocr(page, settings, ocr, why_no_ocr)

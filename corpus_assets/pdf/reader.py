@@ -21,10 +21,16 @@ from corpus_assets.pdf.mupdf import load_pymupdf
 from corpus_assets.pdf.normalise import clean_text
 from corpus_assets.pdf.ocr import INSTALL_HINT, PageReader, TesseractReader, find_tesseract
 from corpus_assets.pdf.page_text import read_page
-from corpus_assets.pdf.sniff import count_pages_by_own_reading, describe_content, find_missing_end, is_pdf
+from corpus_assets.pdf.sniff import (
+    count_pages_by_own_reading,
+    describe_content,
+    find_missing_end,
+    holds_several_pdfs,
+    is_pdf,
+)
 from corpus_assets.settings import ParseSettings
 
-PARSER_VERSION = "1"  # bump whenever the same bytes give another result
+PARSER_VERSION = "2"  # bump whenever the same bytes give another result
 FRONT_PAGES = 3
 TEXT_ENDINGS = (".txt", ".md", ".markdown")
 _BYTES_PER_MB = 1_000_000
@@ -80,6 +86,8 @@ def _read_pdf(
     document, is_encrypted = _open(data, name, settings)
     try:
         flags = {"encrypted"} if is_encrypted else set()
+        if holds_several_pdfs(data):
+            flags.add("several_pdfs")
         num_pages, num_expected = _count_pages(document, data, name, settings)
         if document.is_repaired:
             flags.add("repaired")

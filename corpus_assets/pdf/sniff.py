@@ -38,6 +38,8 @@ _ZIP_KINDS = (
     (b"mimetypeapplication/epub", "an EPUB book"),
     (b"mimetypeapplication/vnd.oasis", "an OpenDocument file"),
 )
+_PDF_PARTS = re.compile(rb"\d+\s+\d+\s+obj\b|\bstartxref\s+\d|\bendobj\b|\bendstream\b")
+_SECOND_PDF = re.compile(rb"%%EOF\s*%PDF-\d")
 _OBJECT = re.compile(rb"\d+\s+\d+\s+obj\b")
 _PAGES_COUNT = re.compile(
     rb"/Type\s*/Pages\b[^>]{0,4000}?/Count\s+(\d{1,9})|/Count\s+(\d{1,9})[^>]{0,4000}?/Type\s*/Pages\b"
@@ -67,6 +69,8 @@ def describe_content(data: bytes) -> str:
             return kind
     if _XML.match(head):
         return "an XML file"
+    if _PDF_PARTS.search(head) or b"startxref" in data[-_TAIL:]:
+        return "a piece of a PDF without its beginning"
     if is_textual(head):
         return "plain text (give it the ending .txt or .md to have it read)"
     return "of no known kind"
@@ -78,6 +82,11 @@ def is_textual(head: bytes) -> bool:
         return True
     num_control = sum(1 for byte in head if byte < 32 and byte not in (9, 10, 12, 13, 27))
     return num_control <= 0.02 * len(head)
+
+
+def holds_several_pdfs(data: bytes) -> bool:
+    """Return whether one PDF follows another in the file; readers show the last alone."""
+    return _SECOND_PDF.search(data) is not None
 
 
 def find_missing_end(data: bytes) -> str:

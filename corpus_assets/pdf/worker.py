@@ -33,6 +33,7 @@ from corpus_assets.errors import CopilotError, ParseError
 from corpus_assets.folder import is_unchanged
 from corpus_assets.manifest import ManifestRow
 from corpus_assets.model import PageState, PaperStatus, ParsedPaper, SourceFile
+from corpus_assets.pdf.lost_content import DAMAGED_FLAG
 from corpus_assets.settings import ParseSettings, Settings
 
 _main_module_lock = threading.Lock()
@@ -278,14 +279,17 @@ def _read(task: Task, settings: ParseSettings, read_paper: ReadPaper) -> tuple[P
 
 
 def judge_pages(parsed: ParsedPaper) -> tuple[PaperStatus, str]:
-    """Return READY, PARTIAL with the unreadable pages named, or REFUSED when there is no text at all."""
+    """Return READY, PARTIAL with the unreadable and damaged pages named, or REFUSED when there is no text at all."""
     unreadable = [page for page in parsed.pages if page.state is PageState.UNREADABLE]
+    cut_off = [page.number for page in parsed.pages if DAMAGED_FLAG in page.flags]
     num_missing = parsed.num_pages_expected - len(parsed.pages)
     reasons = []
     if unreadable:
         why = sorted({page.reason for page in unreadable if page.reason})
         pages = _number_ranges([page.number for page in unreadable])
         reasons.append(f"unreadable: page {pages}" + (f" ({'; '.join(why)})" if why else ""))
+    if cut_off:
+        reasons.append(f"damaged, and read only in part: page {_number_ranges(cut_off)}")
     if num_missing > 0:
         reasons.append(f"{num_missing} of {parsed.num_pages_expected} pages missing")
     if not parsed.text.strip():
