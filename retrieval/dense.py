@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from corpus_assets.fts import ANY_RETRIEVABLE, ChunkFilter
+from corpus_assets.pdf.normalise import clean_text
 from corpus_assets.vectors import vector_id
 from retrieval.corpus import Corpus
 
@@ -37,7 +38,11 @@ class DenseHit:
 
 
 def embed_question(embedder: Embedder, query: str) -> NDArray[np.float32]:
-    """Return the question's unit vector ``(d,)``; the last few hundred are remembered."""
+    """Return the question's unit vector ``(d,)``; the last few hundred are remembered.
+
+    The question is cleaned as the papers' text was: one pasted from a PDF, ligatures and all, asks the same.
+    """
+    query = clean_text(query)
     key = (embedder.fingerprint, query)
     if key in _questions:
         _questions.move_to_end(key)

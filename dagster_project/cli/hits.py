@@ -11,13 +11,19 @@ if TYPE_CHECKING:
 
 
 def describe_hits(generation: Generation, query: str, hits: list[Hit]) -> list[dict[str, Any]]:
-    """Return hits as JSON-able rows; ``paper_text[char_start:char_end] == quote`` in each."""
+    """Return hits as JSON-able rows; ``paper_text[char_start:char_end] == quote`` in each.
+
+    ``pages`` are the passage's, ``quote_pages`` those the quote stands on.
+    """
     return [_describe(generation, query, hit) for hit in hits]
 
 
 def _describe(generation: Generation, query: str, hit: Hit) -> dict[str, Any]:
+    from retrieval.passages import pages_of_span
+
     chunk, record = hit.chunk, generation.papers[hit.chunk.paper_id]
     start, end = find_quote(query, chunk)
+    char_start, char_end = chunk.char_start + start, chunk.char_start + end
     return {
         "rank": hit.rank,
         "score": hit.score,
@@ -30,8 +36,9 @@ def _describe(generation: Generation, query: str, hit: Hit) -> dict[str, Any]:
         "pages": chunk.pages,
         "text": chunk.text,
         "quote": chunk.text[start:end],
-        "char_start": chunk.char_start + start,
-        "char_end": chunk.char_start + end,
+        "quote_pages": pages_of_span(generation.pages(chunk.paper_id), char_start, char_end),
+        "char_start": char_start,
+        "char_end": char_end,
         "fts_rank": hit.fts_rank,
         "dense_rank": hit.dense_rank,
         "retraction": record.retraction,
