@@ -28,7 +28,9 @@ def add_to(app: typer.Typer) -> None:
 
 def bench(
     call: Invocation,
-    fixture: Annotated[str, typer.Argument(metavar="FIXTURE", help="A golden set (JSON), or the word beir.")],
+    fixture: Annotated[
+        str, typer.Argument(metavar="FIXTURE", help="A golden set (JSON), or the word beir, or the word answers.")
+    ],
     folder: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="After beir: the collection's folder.")] = None,
     *,
     qrels: Annotated[str, typer.Option(help="Of a BEIR collection: which judgments, e.g. test.")] = "test",
@@ -47,12 +49,29 @@ def bench(
     fail_under_hybrid_hit_rate: Annotated[
         float | None, typer.Option(help="Exit 1 when hybrid's hit rate@10 is lower.", min=0, max=1)
     ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Of answers: the folder of judged data; what needs none runs without.")
+    ] = None,
+    suite: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Of answers: only this suite.")] = None,
+    part: Annotated[str, typer.Option(help="Of answers: test (measured), or dev (to look for what to mend).")] = "test",
+    limit: Annotated[int, typer.Option(help="Of answers: most questions a suite; 0: as each wants.", min=0)] = 0,
 ) -> int:
-    """Measure the retrieval modes on a golden set over the published corpus, or on a BEIR collection."""
+    """Measure the retrieval modes on a golden set or a BEIR collection, or (`bench answers`) whole answers."""
     from evaluation.runner import require_floors
 
     modes = [mode.strip() for mode in retrieval.split(",") if mode.strip()]
     settings = call.settings()
+    if fixture == "answers":
+        from dagster_project.cli.answer_suites import bench_answers, print_answer_suites
+
+        report = bench_answers(settings, data, suite or [], embedder, part, limit)
+        if output is not None:
+            _write_report(output, report)
+        if call.as_json:
+            print_json(report)
+        else:
+            print_answer_suites(report)
+        return 0 if report["passed"] else 1
     if fixture == "beir":
         report = _bench_beir(settings, folder, qrels, embedder, modes)
     else:

@@ -57,10 +57,11 @@ def _digest(*parts: str) -> str:
 def source_texts(generation: Generation) -> list[SourceText]:
     """Return the served papers of a generation as source texts, a chunk each."""
     found = []
-    for chunk in generation.all_chunks():
-        if chunk.is_retrievable:
-            sentences = tuple(chunk.text[start:end] for start, end in split_sentences(chunk.text))
-            found.append(SourceText(chunk.chunk_id, sentences))
+    for paper_id in sorted(paper_id for paper_id, record in generation.papers.items() if record.is_served):
+        for chunk in generation.chunks_of(paper_id):
+            if chunk.is_retrievable:
+                sentences = tuple(chunk.text[start:end] for start, end in split_sentences(chunk.text))
+                found.append(SourceText(chunk.chunk_id, sentences))
     return found
 
 
@@ -148,3 +149,18 @@ def _measure_true(claims: Sequence[TrueClaim], where: str) -> list[Row]:
             )
         )  # fmt: skip
     return rows
+
+
+def measure_written_claims(claims: Iterable[tuple[str, str, bool]], where: str) -> list[Row]:
+    """Return how claims that people wrote fare: (claim, its evidence, whether the evidence supports it)."""
+    counts = {True: [0, 0], False: [0, 0]}
+    for claim, evidence, is_supported in claims:
+        counts[is_supported][0] += check_claim(claim, evidence).verdict == "supported"
+        counts[is_supported][1] += 1
+    (num_passed, num_true), (num_let_through, num_false) = counts[True], counts[False]
+    return [
+        share_row(SUITE, "written by people: supported ones that pass", num_passed, num_true, note=where),
+        share_row(
+            SUITE, "written by people: contradicted ones caught", num_false - num_let_through, num_false, note=where
+        ),
+    ]

@@ -15,6 +15,10 @@ from retrieval.terms import word_set
 KINDS = ("number", "negation", "unit", "comparator", "hedge", "entity")
 
 NUMBER = re.compile(r"(?<![\w.,\-–/^])(\d{1,4}(?:\.\d+)?)(?![\w]|[.,]\d|[-–/]\d)")
+NO_DATUM = re.compile(
+    r"(?:\[[\d,;–\- ]*|\b(?:[Ff]ig(?:ure|s|\.)*|[Tt]ables?|[Ss]ections?|[Ee]q(?:uation|s|\.)*|[Rr]efs?\.?|[Cc]hapter"
+    r"|[Aa]lgorithm|[Aa]ppendix|[Ll]emma|[Tt]heorem|[Ll]istings?|[Pp]age|[Ss]tep|[Vv]ersion) ?[\d.]*)$"
+)  # before a number: a reference mark or the number of a figure
 UNIT_SWAPS = {
     "mg": "μg", "μg": "mg", "µg": "mg", "g": "kg", "kg": "g", "ng": "mg", "mL": "L", "ml": "L", "μl": "ml",
     "cm": "mm", "mm": "cm", "m": "km", "km": "m", "nm": "μm", "μm": "nm", "mM": "μM", "μM": "mM", "nM": "mM",
@@ -113,6 +117,8 @@ def _edit_numbers(claim: str, evidence: str, names: Sequence[str]) -> Iterator[t
     del names
     for match in NUMBER.finditer(claim):
         old = match.group(1)
+        if NO_DATUM.search(claim[: match.start()]):
+            continue
         for change in (7, 13, 31, 3):
             new = f"{float(old) + change:.{len(old.partition('.')[2])}f}"
             if not re.search(rf"(?<![\d.]){re.escape(new)}(?![\d])", evidence):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from difflib import SequenceMatcher
+from itertools import product
 
 from retrieval.claims.numbers import (
     SCALED_UNITS,
@@ -50,7 +51,22 @@ def check_frame(claim: str, aligned: str, evidence: str) -> ClaimVerdict | None:
                 failure = None if is_restated else compare_pair(old, new)
                 if failure:
                     return failure
+        elif tag == "replace":
+            turned = next((pair for pair in product(given, claimed) if are_opposed(*pair)), None)
+            if turned:
+                return ClaimVerdict("contradicted", changed_words(*turned))
     return None
+
+
+def changed_words(old: str, new: str) -> str:
+    """Return the reason for a word put in another's place."""
+    return f"the claim says “{new}” where the quote says “{old}”"
+
+
+def are_opposed(old: str, new: str) -> bool:
+    """Tell whether two words point opposite ways on one axis."""
+    new_axes = set(direction_axes(stem(new), new))
+    return any((axis, -sign) in new_axes for axis, sign in direction_axes(stem(old), old))
 
 
 def amounts_of(text: str) -> list[tuple[str, str]]:
@@ -68,9 +84,10 @@ def compare_pair(old: str, new: str) -> ClaimVerdict | None:
     """Fail a word of the claim that stands where the quote has one of another meaning."""
     if old == new or stem(old) == stem(new) or share_synonym(stem(old), stem(new)):
         return None
-    changed = f"the claim says “{new}” where the quote says “{old}”"
-    old_axes, new_axes = set(direction_axes(stem(old), old)), set(direction_axes(stem(new), new))
-    if any((axis, -sign) in new_axes for axis, sign in old_axes):
+    if UNIT_SPELLINGS.get(old, old) == UNIT_SPELLINGS.get(new, new):
+        return None
+    changed = changed_words(old, new)
+    if are_opposed(old, new):
         return ClaimVerdict("contradicted", changed)
     if old in SYMBOLS or new in SYMBOLS:
         return ClaimVerdict("unsupported", changed) if {old, new} & {"<", ">", "≤", "≥", "%"} else None

@@ -1,0 +1,127 @@
+"""Corpora made for a suite, ingested and published for real in a folder of their own, and asking them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from corpus_assets.settings import AnswerMode, Settings
+from retrieval.filters import Filters
+from retrieval.stance import Stance
+
+if TYPE_CHECKING:
+    from corpus_assets.store.generation import Generation
+    from evaluation.answers.gold_sets import GoldSet
+    from retrieval.answer import AnswerRecord
+    from retrieval.asking import AskContext
+    from retrieval.stance import StanceModel
+
+
+class GoldStances:
+    """Gives passages the stance they were judged to have, as a perfect judge would."""
+
+    name = "gold labels"
+
+    def __init__(self, gold: GoldSet) -> None:
+        self._gold = [(normal_text(passage.text), passage.label) for passage in gold.passages]
+
+    def judge(self, claim: str, passages: Sequence[str]) -> list[Stance]:
+        """Return the judged stance of each passage, neutral for a text that was not judged."""
+        del claim
+        return [self._stance_of(normal_text(passage)) for passage in passages]
+
+    def _stance_of(self, passage: str) -> Stance:
+        label = next((label for text, label in self._gold if text in passage or passage in text), "neutral")
+        return Stance(label, "judged by a person", is_verdict=label != "neutral")
+
+
+def normal_text(text: str) -> str:
+    """Return letters and digits only, so that spacing and hyphenation do not tell texts apart."""
+    return "".join(ch for ch in text.casefold() if ch.isalnum())
+
+
+@dataclass
+class Asker:
+    """Asks one generation without cache; models are loaded once, a language model gets a fresh budget a question."""
+
+    settings: Settings
+    generation: Generation
+    context: AskContext
+    papers_dir: Path
+
+    def ask(
+        self,
+        question: str,
+        *,
+        mode: AnswerMode = "standard",
+        paper_ids: frozenset[str] = frozenset(),
+        stance_model: StanceModel | None = None,
+    ) -> AnswerRecord:
+        """Return the answer, from some papers only where they are named."""
+        from retrieval.copilot import finish, load_model, start
+        from retrieval.pipeline import run_stages
+
+        self.context.language_model = load_model(self.settings)
+        self.context.stance_model = stance_model
+        filters = Filters(paper_ids=paper_ids) if paper_ids else None
+        state = run_stages(start(question, mode=mode, filters=filters), self.context)
+        return finish(state, self.context, save=False)
+
+
+def make_asker(settings: Settings, generation: Generation, papers_dir: Path) -> Asker:
+    """Return an asker of a generation."""
+    from retrieval.copilot import make_context
+
+    return Asker(settings, generation, make_context(settings, generation, use_cache=False), papers_dir)
+
+
+@dataclass(frozen=True)
+class BuiltCorpus:
+    """A published corpus of written papers: file stem -> paper id."""
+
+    asker: Asker
+    paper_ids: Mapping[str, str]
+
+    def papers_of(self, gold: GoldSet) -> frozenset[str]:
+        """Return the ids of a set's papers that are in the corpus."""
+        return frozenset(
+            self.paper_ids[f"{gold.set_id}-{number}"]
+            for number in range(len(gold.passages))
+            if f"{gold.set_id}-{number}" in self.paper_ids
+        )
+
+
+@contextmanager
+def built_corpus(settings: Settings, work_dir: Path, papers: Mapping[str, str]) -> Iterator[BuiltCorpus]:
+    """Ingest papers given as file stem -> Markdown and hand out the published corpus."""
+    from corpus_assets.build import ingest
+    from corpus_assets.store.generation import open_published
+
+    folder = work_dir / "papers"
+    folder.mkdir(parents=True)
+    for stem, text in papers.items():
+        (folder / f"{stem}.md").write_text(text, encoding="utf-8")
+    made = settings.model_copy(
+        update={"home": work_dir / "home", "papers_dir": folder, "models_dir": settings.models_path}
+    )
+    ingest(made, folder, gates=[])
+    with open_published(made.home) as generation:
+        ids = {Path(record.path).stem: paper_id for paper_id, record in generation.papers.items() if record.is_served}
+        yield BuiltCorpus(make_asker(made, generation, folder), ids)
+
+
+def paper_text(title: str, body: str) -> str:
+    """Return a paper's Markdown."""
+    return f"# {title}\n\n## Results\n\n{body}\n"
+
+
+def papers_of_sets(sets: Sequence[GoldSet]) -> dict[str, str]:
+    """Return file stem -> Markdown, one paper a passage."""
+    return {
+        f"{gold.set_id}-{number}": paper_text(f"Report {number + 1} of {gold.set_id}", passage.text)
+        for gold in sets
+        for number, passage in enumerate(gold.passages)
+    }
