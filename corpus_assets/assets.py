@@ -15,12 +15,13 @@ from corpus_assets.embedding.protocol import Embedder
 from corpus_assets.errors import CopilotError
 from corpus_assets.gates import Gate
 from corpus_assets.settings import Settings
-from corpus_assets.steps.report import Progress, StepReport
+from corpus_assets.steps.report import PROBLEMS_NAME, Progress, StepReport
 from corpus_assets.store.lock import acquire_home, release_home
 from corpus_assets.store.working import WorkingStore
 
 GROUP = "corpus"
 OWNERS = ["team:research-copilot"]
+WRITES_POOL = "corpus_writes"  # dagster.yaml lets one run at a time into it, whatever job or button started the run
 _PROBLEM_ROWS = 20
 
 
@@ -92,7 +93,7 @@ def describe(report: StepReport, settings: Settings) -> dict[str, dg.MetadataVal
         metadata["notes"] = dg.MetadataValue.md("\n".join(f"- {note}" for note in report.notes))
     if report.problems:
         metadata["problems"] = dg.MetadataValue.md(_problem_table(report))
-        metadata["all_problems"] = dg.MetadataValue.path(str(settings.home / "problems.tsv"))
+        metadata["all_problems"] = dg.MetadataValue.path(str(settings.home / PROBLEMS_NAME))
     return metadata
 
 
@@ -107,7 +108,7 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
 
 
-@dg.asset(group_name=GROUP, owners=OWNERS, kinds={"python", "pdf", "duckdb"}, deps=[papers_folder])
+@dg.asset(group_name=GROUP, owners=OWNERS, pool=WRITES_POOL, kinds={"python", "pdf", "duckdb"}, deps=[papers_folder])
 def raw_text(
     context: dg.AssetExecutionContext, config: IngestConfig, copilot: dg.ResourceParam[CopilotLike]
 ) -> dg.MaterializeResult[Any]:
@@ -127,7 +128,7 @@ def raw_text(
     return run_step(context, copilot, step)
 
 
-@dg.asset(group_name=GROUP, owners=OWNERS, kinds={"python", "duckdb"}, deps=[raw_text])
+@dg.asset(group_name=GROUP, owners=OWNERS, pool=WRITES_POOL, kinds={"python", "duckdb"}, deps=[raw_text])
 def chunks(context: dg.AssetExecutionContext, copilot: dg.ResourceParam[CopilotLike]) -> dg.MaterializeResult[Any]:
     """Passages of a size the embedding model reads whole, cut at sections, paragraphs and sentences."""
     from corpus_assets.steps.chunks import chunk_papers
@@ -138,7 +139,7 @@ def chunks(context: dg.AssetExecutionContext, copilot: dg.ResourceParam[CopilotL
     return run_step(context, copilot, step)
 
 
-@dg.asset(group_name=GROUP, owners=OWNERS, kinds={"python", "onnx"}, deps=[chunks])
+@dg.asset(group_name=GROUP, owners=OWNERS, pool=WRITES_POOL, kinds={"python", "onnx"}, deps=[chunks])
 def embeddings(context: dg.AssetExecutionContext, copilot: dg.ResourceParam[CopilotLike]) -> dg.MaterializeResult[Any]:
     """A unit vector for each retrievable chunk, computed once for each text and model."""
     from corpus_assets.steps.embeddings import embed_chunks
@@ -149,7 +150,7 @@ def embeddings(context: dg.AssetExecutionContext, copilot: dg.ResourceParam[Copi
     return run_step(context, copilot, step)
 
 
-@dg.asset(group_name=GROUP, owners=OWNERS, kinds={"faiss"}, deps=[embeddings])
+@dg.asset(group_name=GROUP, owners=OWNERS, pool=WRITES_POOL, kinds={"faiss"}, deps=[embeddings])
 def faiss_index(context: dg.AssetExecutionContext, copilot: dg.ResourceParam[CopilotLike]) -> dg.MaterializeResult[Any]:
     """The candidate's vector index: inner product, stable ids, exact up to a size."""
     from corpus_assets.steps.indexes import build_vector_index
@@ -160,7 +161,7 @@ def faiss_index(context: dg.AssetExecutionContext, copilot: dg.ResourceParam[Cop
     return run_step(context, copilot, step)
 
 
-@dg.asset(group_name=GROUP, owners=OWNERS, kinds={"duckdb"}, deps=[chunks])
+@dg.asset(group_name=GROUP, owners=OWNERS, pool=WRITES_POOL, kinds={"duckdb"}, deps=[chunks])
 def fts_index(context: dg.AssetExecutionContext, copilot: dg.ResourceParam[CopilotLike]) -> dg.MaterializeResult[Any]:
     """The candidate's chunks with their full-text index; identifiers such as T790M and TNF-α are whole terms."""
     from corpus_assets.steps.indexes import build_full_text_index
@@ -171,7 +172,7 @@ def fts_index(context: dg.AssetExecutionContext, copilot: dg.ResourceParam[Copil
     return run_step(context, copilot, step)
 
 
-@dg.asset(group_name=GROUP, owners=OWNERS, kinds={"scikitlearn"}, deps=[faiss_index])
+@dg.asset(group_name=GROUP, owners=OWNERS, pool=WRITES_POOL, kinds={"scikitlearn"}, deps=[faiss_index])
 def clusters(context: dg.AssetExecutionContext, copilot: dg.ResourceParam[CopilotLike]) -> dg.MaterializeResult[Any]:
     """Which papers stand together, how clearly, and the terms that set each group apart."""
     from corpus_assets.steps.clusters import build_clusters
@@ -182,7 +183,7 @@ def clusters(context: dg.AssetExecutionContext, copilot: dg.ResourceParam[Copilo
     return run_step(context, copilot, step)
 
 
-@dg.asset(group_name=GROUP, owners=OWNERS, kinds={"python", "duckdb"}, deps=[clusters, fts_index])
+@dg.asset(group_name=GROUP, owners=OWNERS, pool=WRITES_POOL, kinds={"python", "duckdb"}, deps=[clusters, fts_index])
 def summary_cards(
     context: dg.AssetExecutionContext, copilot: dg.ResourceParam[CopilotLike]
 ) -> dg.MaterializeResult[Any]:
@@ -198,6 +199,7 @@ def summary_cards(
 @dg.asset(
     group_name=GROUP,
     owners=OWNERS,
+    pool=WRITES_POOL,
     kinds={"duckdb", "faiss"},
     deps=[raw_text, chunks, embeddings, faiss_index, fts_index, clusters, summary_cards],
 )

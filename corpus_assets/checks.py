@@ -7,7 +7,7 @@ from typing import Any
 
 import dagster as dg
 
-from corpus_assets.assets import CopilotLike, summary_cards
+from corpus_assets.assets import WRITES_POOL, CopilotLike, summary_cards
 from corpus_assets.build import load_settings_embedder
 from corpus_assets.corpus_gates import corpus_gates
 from corpus_assets.errors import CopilotError
@@ -45,7 +45,7 @@ def check_result(result: GateResult, more: Mapping[str, Any] | None = None) -> d
     )
 
 
-@dg.multi_asset_check(name="corpus_gates", specs=_SPECS)
+@dg.multi_asset_check(name="corpus_gates", specs=_SPECS, pool=WRITES_POOL)
 def corpus_checks(copilot: dg.ResourceParam[CopilotLike]) -> Iterator[dg.AssetCheckResult]:
     """Judge the candidate; verdicts are stored with it, and ``published_corpus`` asks for every one of them."""
     from corpus_assets.steps.publish import judge_candidate
@@ -56,7 +56,10 @@ def corpus_checks(copilot: dg.ResourceParam[CopilotLike]) -> Iterator[dg.AssetCh
         with WorkingStore(settings.home) as store:
             results = judge_candidate(store, settings, load_settings_embedder(settings), corpus_gates())
     except CopilotError as error:  # a check that raises leaves no verdict and blocks nothing
-        results = [GateResult(gate.name, 0.0, 1.0, passed=False, detail=str(error)) for gate in corpus_gates()]
+        results = [
+            GateResult(gate.name, 0.0, 1.0, passed=False, severity=gate.severity, detail=str(error))
+            for gate in corpus_gates()
+        ]
     for result in results:
         yield check_result(result)
 

@@ -1,20 +1,27 @@
-"""The gates every corpus must pass, whatever is asked of it: nothing lost, nothing crossed, nothing damaged."""
+"""The gates every corpus must pass, whatever is asked of it: nothing lost, nothing crossed, nothing damaged.
+
+Two more inform: which papers are served in part, and which hold what a reader cannot see or what speaks to a model.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from corpus_assets.gates import Gate, GateContext, GateResult
-from corpus_assets.model import Page, PageState, PaperRecord
+from corpus_assets.gates import Gate, GateContext, GateResult, Severity
+from corpus_assets.model import Page, PageState, PaperRecord, PaperStatus
 from corpus_assets.store.generation import Generation
 from corpus_assets.store.manifest import find_damage
 
 _SHOWN = 5
 _FIDELITY_SAMPLE = 24
+_FLAG_WORDS = {
+    "hidden_text": "hidden text, which is left out of its passages",
+    "instruction_like_text": "text that reads like instructions to a model",
+}
 
 
 def corpus_gates() -> list[Gate]:
-    """Return the blocking gates of the corpus itself, in the order they are run."""
+    """Return the gates of the corpus itself, in the order they are run."""
     return [
         Gate("generation_files", "ERROR", check_generation_files),
         Gate("page_completeness", "ERROR", check_page_completeness),
@@ -22,6 +29,8 @@ def corpus_gates() -> list[Gate]:
         Gate("index_agreement", "ERROR", check_index_agreement),
         Gate("faiss_recall", "ERROR", check_faiss_recall),
         Gate("vector_fidelity", "ERROR", check_vector_fidelity),
+        Gate("whole_papers", "WARN", check_whole_papers),
+        Gate("visible_text", "WARN", check_visible_text),
     ]
 
 
@@ -173,15 +182,51 @@ def check_vector_fidelity(context: GateContext) -> GateResult:
     return GateResult("vector_fidelity", lowest, floor, passed, num_cases=num_cases, detail=detail)
 
 
+def check_whole_papers(context: GateContext) -> GateResult:
+    """Every served paper is whole: no page unreadable or damaged, none blank between pages with text."""
+    candidate = context.candidate
+    served = _served(candidate)
+    problems = []
+    for record in served:
+        faults = [record.reason] if record.status is PaperStatus.PARTIAL else []
+        if hollow := find_blank_inside(candidate.pages(record.paper_id)):
+            faults.append(f"blank between pages with text: page {', '.join(map(str, hollow))}")
+        if "several_pdfs" in record.flags:
+            faults.append("the file holds several PDFs one after the other, and only the last is read")
+        if faults:
+            problems.append(f"{record.paper_id} ({record.path}): {'; '.join(faults)}")
+    return _counted("whole_papers", len(served) - len(problems), len(served), problems, severity="WARN")
+
+
+def find_blank_inside(pages: Sequence[Page]) -> list[int]:
+    """Return the blank pages that stand between two pages with text: a hole, or a page left free on purpose."""
+    written = [page.number for page in pages if page.num_chars]
+    if not written:
+        return []
+    return [p.number for p in pages if p.state is PageState.BLANK and written[0] < p.number < written[-1]]
+
+
+def check_visible_text(context: GateContext) -> GateResult:
+    """No paper holds text that a reader cannot see, or passages that read like instructions to a model."""
+    records = list(context.candidate.papers.values())
+    problems = []
+    for record in records:
+        flags = [_FLAG_WORDS[flag] for flag in _FLAG_WORDS if flag in record.flags]
+        if flags:
+            problems.append(f"{record.paper_id} ({record.path}): {' and '.join(flags)}")
+    return _counted("visible_text", len(records) - len(problems), len(records), problems, severity="WARN")
+
+
 def _served(candidate: Generation) -> list[PaperRecord]:
     return [record for record in candidate.papers.values() if record.is_served]
 
 
-def _counted(name: str, num_good: int, num_all: int, problems: Sequence[str]) -> GateResult:
+def _counted(
+    name: str, num_good: int, num_all: int, problems: Sequence[str], severity: Severity = "ERROR"
+) -> GateResult:
     value = num_good / num_all if num_all else 0.0
     passed = not problems and num_all > 0
     shown = "; ".join(problems[:_SHOWN]) + (f"; and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else "")
     detail = shown or (f"{num_good} of {num_all}" if num_all else "the candidate is empty")
-    return GateResult(
-        name, value, 1.0, passed, num_cases=num_all, detail=detail, extra={"problems": list(problems[:50])}
-    )
+    extra = {"problems": list(problems[:50])}
+    return GateResult(name, value, 1.0, passed, severity, num_cases=num_all, detail=detail, extra=extra)

@@ -112,7 +112,8 @@ def _write_settings(path: Path) -> None:
         "run_coordinator:\n  module: dagster._core.run_coordinator\n  class: QueuedRunCoordinator\n"
         "  config:\n    dequeue_interval_seconds: 1\n"
         "concurrency:\n  runs:\n    tag_concurrency_limits:\n"
-        "      - key: research_copilot/writes\n        value: corpus\n        limit: 1\n",
+        "      - key: research_copilot/writes\n        value: corpus\n        limit: 1\n"
+        "  pools:\n    granularity: run\n    default_limit: 1\n",
         encoding="utf-8",
     )
 

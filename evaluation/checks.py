@@ -7,7 +7,7 @@ from typing import Any
 
 import dagster as dg
 
-from corpus_assets.assets import CopilotLike, summary_cards
+from corpus_assets.assets import WRITES_POOL, CopilotLike, summary_cards
 from corpus_assets.build import load_settings_embedder
 from corpus_assets.checks import check_result as gate_check_result
 from corpus_assets.errors import CopilotError
@@ -64,7 +64,7 @@ def _cell(value: object) -> str:
     return " ".join(text.split())
 
 
-@dg.multi_asset_check(name="evaluation_gates", specs=_SPECS)
+@dg.multi_asset_check(name="evaluation_gates", specs=_SPECS, pool=WRITES_POOL)
 def evaluation_checks(copilot: dg.ResourceParam[CopilotLike]) -> Iterator[dg.AssetCheckResult]:
     """Measure the candidate; verdicts are stored with it, and ``published_corpus`` asks for every one of them."""
     from corpus_assets.steps.publish import judge_candidate

@@ -27,7 +27,9 @@ from corpus_assets.paths import escape_path
 from corpus_assets.pdf.worker import ParseOutcome, parse_files
 from corpus_assets.retractions import RetractionTable, classify_title, read_retractions
 from corpus_assets.settings import Settings, fingerprint
-from corpus_assets.steps.report import Problem, Progress, StepReport, no_progress
+from corpus_assets.steps.page_chart import draw_pages_by_state
+from corpus_assets.steps.report import PROBLEMS_NAME, Problem, Progress, StepReport, no_progress
+from corpus_assets.store.atomic import write_atomic
 from corpus_assets.store.working import Doc, WorkingStore
 
 RETRACTIONS_NAME = "retractions.csv"
@@ -89,7 +91,17 @@ def read_folder(
     store.replace_papers(records)
     problems = [*kept, *_problems(found, records)]
     store.set_meta("problems", [vars(problem) for problem in problems])
+    write_problems(settings.home, problems)
     return _report(store, found, records, problems, len(wanted), time.monotonic() - started)
+
+
+def write_problems(home: Path, problems: Sequence[Problem]) -> Path:
+    """Write every problem as ``problems.tsv`` into the home (a header alone when there is none); return its path."""
+    rows = [("file", "status", "reason"), *((p.path, p.status, p.reason) for p in problems)]
+    lines = ["\t".join(" ".join(cell.split()) for cell in row) for row in rows]
+    path = home / PROBLEMS_NAME
+    write_atomic(path, "\n".join(lines) + "\n")
+    return path
 
 
 def _look(store: WorkingStore, settings: Settings, folder: Path, only_papers: Collection[str]) -> _Folder:
@@ -272,7 +284,8 @@ def _retraction(metadata: PaperMetadata, table: RetractionTable | None) -> str:
 
 
 def _problems(found: _Folder, records: Sequence[PaperRecord]) -> list[Problem]:
-    not_served = [Problem(r.path, r.status.value, r.reason) for r in records if r.status is not PaperStatus.READY]
+    not_whole = [record for record in records if record.status is not PaperStatus.READY]
+    not_served = [Problem(path, r.status.value, r.reason) for r in not_whole for path in (r.path, *r.also_at)]
     left_out = [Problem(s.path, "unreadable", s.reason) for s in found.scan.unreadable]
     left_out += [Problem(s.path, "skipped", s.reason) for s in found.scan.skipped]
     rows = [Problem(f"manifest.csv line {p.line}", "manifest", p.reason) for p in found.manifest.problems]
@@ -311,7 +324,8 @@ def _report(
         "seconds": round(seconds, 3),
     }
     version = fingerprint([[r.paper_id, r.status.value, r.doc_sha256, r.text_sha256, r.path] for r in records])
-    return StepReport("raw_text", counts, version, _samples(store, served, version), tuple(problems))
+    images = {"pages_by_state": draw_pages_by_state(states)} if served else {}
+    return StepReport("raw_text", counts, version, _samples(store, served, version), tuple(problems), images=images)
 
 
 def _samples(store: WorkingStore, served: Sequence[PaperRecord], seed: str) -> dict[str, str]:

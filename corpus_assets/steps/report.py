@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+PROBLEMS_NAME = "problems.tsv"  # in the home: every problem, also those the asset's page has no room for
 Progress = Callable[[str, int, int, str], None]  # stage, done, total, what was just done
 
 

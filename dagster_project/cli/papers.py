@@ -79,7 +79,7 @@ def show_paper(
         value = document[name]
         if value not in ("", None, [], ()):
             print_text(f"{name:>12}  {', '.join(value) if isinstance(value, (list, tuple)) else value}")
-    for name in ("flags", "versions", "also_at"):
+    for name in ("flags", "versions", "duplicates", "also_at"):
         if document[name]:
             print_text(f"{name:>12}  {', '.join(str(item) for item in document[name])}")
     if document["pages"]:
@@ -162,7 +162,7 @@ def list_retractions(call: Invocation) -> None:
 
 _COLUMNS = (
     "paper_id", "title", "authors", "year", "doi", "arxiv_id", "status", "reason", "path", "num_pages", "num_chunks",
-    "retraction",
+    "retraction", "also_at",
 )  # fmt: skip
 
 
@@ -196,17 +196,19 @@ def _summary(generation: Generation, record: PaperRecord) -> dict[str, Any]:
         "pages_by_state": dict(sorted(Counter(page.state.value for page in pages).items())),
         "num_chunks": len(generation.chunks_of(record.paper_id)) if record.is_served else 0,
         "retraction": record.retraction,
+        "also_at": list(record.also_at),
     }
 
 
 def _details(generation: Generation, record: PaperRecord) -> dict[str, Any]:
     text = generation.text(record.paper_id) if record.is_served else ""
     pages = generation.pages(record.paper_id) if record.is_served else ()
-    versions = [
-        other.paper_id
+    related = [
+        other
         for other in generation.papers.values()
         if other.version_of == record.paper_id or (record.version_of and other.paper_id == record.version_of)
     ]
+    copies = [other for other in related if "duplicate" in (other.relation if other.version_of else record.relation)]
     return {
         "pages": [
             {
@@ -225,10 +227,10 @@ def _details(generation: Generation, record: PaperRecord) -> dict[str, Any]:
             {"title": section.title, "kind": section.kind.value, "level": section.level}
             for section in (generation.sections(record.paper_id) if record.is_served else ())
         ],
-        "versions": versions,
+        "versions": [other.paper_id for other in related if other not in copies],
+        "duplicates": [other.paper_id for other in copies],
         "relation": record.relation,
         "version_of": record.version_of,
-        "also_at": list(record.also_at),
         "flags": list(record.flags),
         "doc_sha256": record.doc_sha256,
         "sources": dict(record.metadata.sources),

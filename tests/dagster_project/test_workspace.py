@@ -47,3 +47,37 @@ def test_dagster_accepts_the_settings(tmp_path, monkeypatch):
     with dg.DagsterInstance.from_ref(ref) as instance:
         assert instance.run_coordinator.dequeue_interval_seconds == 1
         assert not instance.telemetry_enabled
+
+
+def test_a_run_from_the_ui_waits_for_the_one_that_writes_the_corpus(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    from dagster._core.instance import InstanceRef
+    from dagster._core.op_concurrency_limits_counter import GlobalOpConcurrencyLimitsCounter
+
+    from dagster_project.definitions import defs
+
+    ref = InstanceRef.from_dir(str(tmp_path), config_dir=str(PROJECT_ROOT))
+    everything = defs.resolve_implicit_global_asset_job_def()  # what "Materialize all" starts: it carries no tag
+    with dg.DagsterInstance.from_ref(ref) as instance:
+        waiting, asking = (instance.create_run_for_job(job) for job in (everything, defs.resolve_job_def("ask")))
+        assert WRITES_TAG not in waiting.tags
+
+        def is_held_back(run):
+            """Ask as the daemon does, before it takes a run off the queue."""
+            storage = instance.event_log_storage
+            counter = GlobalOpConcurrencyLimitsCounter(
+                instance,
+                [waiting, asking],
+                instance.get_run_records(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])),
+                storage.get_concurrency_keys(),
+                storage.get_pool_limits(),
+                pool_granularity=instance.get_concurrency_config().pool_config.pool_granularity,
+            )
+            return counter.is_blocked(run)
+
+        assert not is_held_back(waiting)
+        writing = instance.create_run_for_job(defs.resolve_job_def("corpus"), status=dg.DagsterRunStatus.STARTED)
+        assert is_held_back(waiting)
+        assert not is_held_back(asking)
+        instance.report_run_failed(writing)
+        assert not is_held_back(waiting)
