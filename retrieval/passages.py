@@ -11,6 +11,7 @@ from typing import Protocol
 from corpus_assets.model import Card, Chunk, Page, PaperRecord, Section, SectionKind
 from corpus_assets.sentences import split_sentences
 from retrieval.answer import StanceLabel
+from retrieval.orders import is_order
 from retrieval.terms import STOP_WORDS, words
 
 MIN_SENTENCE_WORDS = 4
@@ -217,7 +218,7 @@ def is_quotable(text: str) -> bool:
         return False
     if text.count("(") != text.count(")") or text.count("[") != text.count("]"):
         return False
-    if REFERENCE_LIKE.search(text) or BOILERPLATE.search(text):
+    if REFERENCE_LIKE.search(text) or BOILERPLATE.search(text) or is_order(text):
         return False
     num_figures = sum(any(ch.isdigit() for ch in part) for part in parts)
     is_listing = len(parts) > 8 and text.isascii() and not any(word in STOP_WORDS for word in words(text))

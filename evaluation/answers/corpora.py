@@ -72,10 +72,13 @@ class Asker:
 
 
 def make_asker(settings: Settings, generation: Generation, papers_dir: Path) -> Asker:
-    """Return an asker of a generation."""
+    """Return an asker of a generation, its reranking model loaded."""
     from retrieval.copilot import make_context
+    from retrieval.rerank import load_cross_encoder
 
-    return Asker(settings, generation, make_context(settings, generation, use_cache=False), papers_dir)
+    context = make_context(settings, generation, use_cache=False)
+    context.cross_encoder_override, _ = load_cross_encoder(settings.retrieval)
+    return Asker(settings, generation, context, papers_dir)
 
 
 @dataclass(frozen=True)

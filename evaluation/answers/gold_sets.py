@@ -15,7 +15,7 @@ from evaluation.answers.claim_edits import Part, SourceText, part_of
 Label = Literal["supports", "contradicts", "neutral"]
 LABELS: dict[str, Label] = {"SUPPORT": "supports", "CONTRADICT": "contradicts", "NEUTRAL": "neutral"}
 MIN_PASSAGE_WORDS = 8
-MAX_PASSAGES = 4
+MAX_PASSAGES = 3
 
 
 @dataclass(frozen=True)
@@ -111,16 +111,16 @@ def consensus_sets(data: Path | None, part: Part, limit: int) -> list[GoldSet]:
 
 
 def split_sets(data: Path | None, part: Part, limit: int) -> list[GoldSet]:
-    """Return sets with a passage for and one against, and up to two that take no side."""
+    """Return sets with a passage for and one against, and one that takes no side: built in, and judged ones."""
+    found = built_in_splits()
     if data is None:
-        return built_in_splits()[:limit]
-    found = []
+        return found[:limit]
     for item in healthver_sets(data, part):
         if item.is_split:
             passages = [
                 passage for label in ("supports", "contradicts") for passage in _labelled(item.passages, label)[:2]
             ]
-            passages += _labelled(item.passages, "neutral")[:2]
+            passages += _labelled(item.passages, "neutral")[:1]
             found.append(GoldSet(item.set_id, item.claim, tuple(passages), item.source))
     return found[:limit]
 

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from corpus_assets.embedding.protocol import Embedder
     from corpus_assets.store.generation import Generation
 
-NUM_CONSENSUS = 160
-NUM_SPLITS = 60
+NUM_CONSENSUS = 130
+NUM_SPLITS = 92
 NUM_SHAPE_QUESTIONS = 50
 
 
@@ -163,7 +163,8 @@ def run_splits(run: SuiteRun) -> list[Row]:
     """Papers that do not, with and without someone who judges."""
     from evaluation.answers.disagreement import measure_gold_splits, measure_possible_disagreement
 
-    rows = measure_gold_splits(run.gold_corpus, run.splits, f"{run.source}, {run.part} half, gold stances")
+    where = f"built in and healthver, {run.part} half" if run.data else "built in"
+    rows = measure_gold_splits(run.gold_corpus, run.splits, f"{where}, gold stances")
     if run.data is not None:
         rows += measure_possible_disagreement(scifact_pairs(run.data), "claims/scifact dev")
         rows += measure_possible_disagreement(healthver_pairs(run.data), "claims/healthver test")
@@ -192,7 +193,7 @@ def run_shape(run: SuiteRun) -> list[Row]:
         fixture = choose_golden(run.settings, published).fixture
         golden = [case.query for case in fixture.cases] if fixture else []
     golden = spread(golden, num // 2)
-    sets = spread([*run.splits[: num // 2], *run.consensus[:num]], num - len(golden))
+    sets = [*spread(run.splits, num // 2), *spread(run.consensus, num)][: num - len(golden)]
     corpus = run.gold_corpus
     own = [
         Question(item.question, corpus.papers_of(item), GoldStances(item) if item.is_split else None) for item in sets
