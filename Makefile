@@ -40,5 +40,9 @@ gate: $(STAMP)  ## the quality gates on the published sample corpus; the exit co
 sample-corpus: $(STAMP)  ## write the sample papers anew
 	$(BIN)/python -m sample_corpus.generate
 
+bench-ingest: $(STAMP)  ## everything that is measured of ingest, beside its bounds: make bench-ingest DATA=<folder of test data>
+	@test -n "$(DATA)" || { echo "Name the folder of test data: make bench-ingest DATA=…" >&2; exit 2; }
+	$(BIN)/python -m benchmarks.bench_ingest "$(DATA)"
+
 clean:
 	rm -rf $(VENV) .copilot .dagster_home

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import json
 import sys
 import tempfile
 import time
@@ -168,6 +169,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("--home", type=Path, help="Where to build; default: a folder that is removed afterwards.")
+    parser.add_argument("--json", type=Path, help="Write the numbers here.")
     parser.add_argument("--verbose", action="store_true", help="Print every file's outcome.")
     options = parser.parse_args(arguments)
     folder, expected = options.data / "pdf" / "hostile", read_expected()
@@ -183,6 +185,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     num_right = len(expected) - len({file for file, _ in faults})
     print(f"outcomes right   {num_right} of {len(expected)}   (bound: all)")
     print(f"seconds          {seconds:.0f}   (bound: {MAX_SECONDS:.0f})")
+    if options.json:
+        report = {"num_right": num_right, "num_files": len(expected), "seconds": seconds, "faults": faults}
+        options.json.write_text(json.dumps(report, indent=1), encoding="utf-8")
     return 1 if faults or seconds > MAX_SECONDS else 0
 
 

@@ -10,6 +10,7 @@ papers, chunk ids, texts and rankings. Exits 1 when any of it fails.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import shutil
@@ -18,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -200,6 +201,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--embedder", default="hash")
     parser.add_argument("--work", type=Path, help="An empty folder to work in; default: one that is removed.")
+    parser.add_argument("--json", type=Path, help="Write the numbers here.")
     options = parser.parse_args(arguments)
     papers = sorted((options.data / "pdf" / "papers").glob("*.pdf"))
     with tempfile.TemporaryDirectory() as scratch:
@@ -214,6 +216,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"papers, chunks   {report.num_papers}, {report.num_chunks}")
     print(f"clean build      {report.clean_seconds:.1f} s; the last ingest {report.last_seconds:.1f} s")
     print(f"lost or wrong    {len(report.faults)}   (bound: 0)")
+    if options.json:
+        options.json.write_text(json.dumps(asdict(report), indent=1), encoding="utf-8")
     return 1 if report.faults else 0
 
 
