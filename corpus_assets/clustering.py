@@ -136,6 +136,7 @@ def _plane(paper_ids: Sequence[str], vectors: NDArray[np.float32]) -> dict[str, 
 def draw_map(clusters: ClusterMap) -> bytes:
     """Return a small PNG of the 2-D map, papers coloured by cluster."""
     import io
+    import warnings
 
     import matplotlib
 
@@ -151,6 +152,8 @@ def draw_map(clusters: ClusterMap) -> bytes:
     axes.set_title("Papers by their mean chunk vector (first two principal components)", fontsize=8)
     axes.legend(fontsize=6, loc="best", frameon=False)
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", bbox_inches="tight")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph", UserWarning)  # a label in a script the font lacks
+        figure.savefig(buffer, format="png", bbox_inches="tight")
     pyplot.close(figure)
     return buffer.getvalue()

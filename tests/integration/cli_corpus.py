@@ -86,6 +86,25 @@ class InProcess:
         return Outcome(code, out, err)
 
 
+def run_on_terminal(*arguments: str) -> bytes:
+    """Run the installed program on a terminal of its own and return all that it wrote there."""
+    import pty
+
+    parent, child = pty.openpty()
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TERM": "xterm"}
+    process = subprocess.Popen([str(PROGRAM), *arguments], stdin=child, stdout=child, stderr=child, env=environment)
+    os.close(child)
+    shown = b""
+    try:
+        while piece := os.read(parent, 65536):
+            shown += piece
+    except OSError:  # the terminal's other side is closed: the program has ended
+        pass
+    os.close(parent)
+    assert process.wait(timeout=60) == 0, shown
+    return shown
+
+
 def run_program(*arguments: str, env: dict[str, str] | None = None, text: bool = True, **options):
     """Run the installed program in a process of its own, offline and with one thread."""
     full = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"} if env is None else env
