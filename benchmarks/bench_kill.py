@@ -147,8 +147,15 @@ def _command(home: Path, folder: Path, embedder: str, is_full: bool = False) -> 
     return [*command, "--embedder", embedder, *(["--full"] if is_full else [])]
 
 
+def _environment(embedder: str) -> dict[str, str]:
+    """Return the environment of an ingest; with hashes for vectors, what answers are like is not judged."""
+    relaxed = {"HONESTY_FLOOR": "0", "FAITHFULNESS_FLOOR": "0"} if embedder == "hash" else {}
+    return {**os.environ, **{f"RESEARCH_COPILOT_GATES__{name}": floor for name, floor in relaxed.items()}}
+
+
 def _run(home: Path, folder: Path, embedder: str) -> None:
-    done = subprocess.run(_command(home, folder, embedder), capture_output=True, text=True, check=False)
+    command, environment = _command(home, folder, embedder), _environment(embedder)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode:
         raise SystemExit(f"an ingest that nobody killed ended with {done.returncode}:\n{done.stderr[-3000:]}")
 
@@ -158,7 +165,7 @@ def _kill_after(delay: float, home: Path, folder: Path, embedder: str, is_full: 
     log = home.parent / "killed.log"
     with log.open("w") as err:
         process = subprocess.Popen(
-            _command(home, folder, embedder, is_full), stdout=subprocess.DEVNULL, stderr=err, env={**os.environ}
+            _command(home, folder, embedder, is_full), stdout=subprocess.DEVNULL, stderr=err, env=_environment(embedder)
         )
         try:
             process.wait(delay)
