@@ -58,8 +58,7 @@ def show_paper(
     from corpus_assets.store.generation import open_published
 
     with open_published(call.settings().home) as generation:
-        record = _find(generation, paper_id)
-        document = {**_summary(generation, record), **_details(generation, record)}
+        document = describe_paper(generation, paper_id)
     if call.as_json:
         print_json(document)
         return
@@ -95,6 +94,12 @@ def show_paper(
             for page in document["pages"]
         ]
         print_table(("page", "state", "chars", "quality", "first line"), rows, max_width=70)
+
+
+def describe_paper(generation: Generation, paper_id: str) -> dict[str, Any]:
+    """Return all that is known of a paper, named by its id or path. Raises BadInputError for an unknown one."""
+    record = _find(generation, paper_id)
+    return {**_summary(generation, record), **_details(generation, record)}
 
 
 def export_papers(
