@@ -46,7 +46,13 @@ def measure_cache(
         )
         edited = list(islice(edited_questions(questions, names), MAX_EDITED))
         rows.append(
-            _false_hits("false hits, edited real questions", edited, get_embedder, f"PubMedQA questions, {part} half")
+            _false_hits(
+                "false hits, edited real questions",
+                edited,
+                get_embedder,
+                f"PubMedQA questions, {part} half",
+                MIN_EDITED,
+            )
         )
     pairs = paraphrase_pairs()
     missed = [pair for pair in pairs if not would_hit(pair[1], pair[2], get_embedder)]
