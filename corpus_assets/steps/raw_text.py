@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import random
 import time
@@ -24,7 +25,8 @@ from corpus_assets.model import (
     SourceFile,
 )
 from corpus_assets.paths import escape_path
-from corpus_assets.pdf.worker import ParseOutcome, parse_files
+from corpus_assets.pdf.vision import TRY_AGAIN, SpendBook, load_vision_reader
+from corpus_assets.pdf.worker import ParseOutcome, ReadPaper, parse_files
 from corpus_assets.retractions import RetractionTable, classify_title, read_retractions
 from corpus_assets.settings import Settings, fingerprint
 from corpus_assets.steps.page_chart import draw_pages_by_state
@@ -67,6 +69,7 @@ def read_folder(
 
     started = time.monotonic()
     found = _look(store, settings, folder, only_papers)
+    read_paper, vision_book = _choose_reader(settings)
     keys = {file.path: _parse_key(PARSER_VERSION, settings, found.manifest, file) for file in found.files}
     docs = store.docs()
     forced = _paths_of(store, only_papers)
@@ -76,11 +79,12 @@ def read_folder(
         doc = docs.get(file.sha256)
         is_stale = doc is None or doc.parse_key != keys[file.path] or doc.status is PaperStatus.FAILED
         is_stale = is_stale or (is_ocr_new and doc is not None and _lacked_ocr(doc))
+        is_stale = is_stale or (doc is not None and TRY_AGAIN in doc.reason)
         if not file.fs_path:
             continue  # known, but out of reach at the moment
         if (full or is_stale) if not only_papers else file.path in forced:
             wanted.setdefault(file.sha256, file)
-    kept = _parse(store, settings, found.manifest, list(wanted.values()), keys, progress)
+    kept = _parse(store, settings, found.manifest, list(wanted.values()), keys, progress, read_paper)
     found, kept = _keep_last_good(store, found, kept)
     if found.increment.removed or found.increment.changed:
         store.set_meta("needs_compacting", True)  # no byte of what went may stay in the file
@@ -92,7 +96,22 @@ def read_folder(
     problems = [*kept, *_problems(found, records)]
     store.set_meta("problems", [vars(problem) for problem in problems])
     write_problems(settings.home, problems)
-    return _report(store, found, records, problems, len(wanted), time.monotonic() - started)
+    report = _report(store, found, records, problems, len(wanted), time.monotonic() - started)
+    if vision_book is not None:
+        spend = vision_book.read()
+        more = {"vision_usd": round(spend.usd, 6), "num_vision_calls": spend.num_calls}
+        report = replace(report, counts={**report.counts, **more})
+    return report
+
+
+def _choose_reader(settings: Settings) -> tuple[ReadPaper | None, SpendBook | None]:
+    """Return what reads a file in the workers when it is not the project's own way, and where it counts its cost."""
+    if settings.parse.ocr != "vision":
+        return None, None
+    from corpus_assets.pdf.reader import read_paper
+
+    reader = load_vision_reader(settings)
+    return functools.partial(read_paper, page_reader=reader), reader.book
 
 
 def write_problems(home: Path, problems: Sequence[Problem]) -> Path:
@@ -147,6 +166,8 @@ def _paths_of(store: WorkingStore, only_papers: Collection[str]) -> set[str]:
 def _parse_key(version: str, settings: Settings, manifest: Manifest, file: SourceFile) -> str:
     row = manifest.get(file.path)
     shaping = settings.parse.model_dump(mode="json", exclude={"retractions_path"})
+    if settings.parse.ocr == "vision":
+        shaping["vision_model"] = settings.llm.large_model
     return fingerprint([version, shaping, row.fingerprint() if row else ""])
 
 
@@ -171,6 +192,7 @@ def _parse(
     files: Sequence[SourceFile],
     keys: Mapping[str, str],
     progress: Progress,
+    read_paper: ReadPaper | None = None,
 ) -> list[Problem]:
     """Read files in worker processes; each outcome is stored as it arrives, so a killed run keeps what it had.
 
@@ -180,7 +202,7 @@ def _parse(
     total = len(files)
     kept = []
     progress("raw_text", 0, total, "")
-    for done, outcome in enumerate(parse_files(files, manifest, settings), start=1):
+    for done, outcome in enumerate(parse_files(files, manifest, settings, read_paper=read_paper), start=1):
         known = docs.get(outcome.sha256)
         if outcome.status is PaperStatus.FAILED and known is not None and known.status in SERVED_STATUSES:
             kept.append(Problem(outcome.path, "failed", f"{outcome.reason}; {_KEPT}"))

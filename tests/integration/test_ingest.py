@@ -164,16 +164,16 @@ def fail_everything(path, settings, manifest_row=None):
 
 @pytest.mark.parametrize("full", [False, True])
 def test_a_passing_failure_keeps_what_the_last_ingest_read_and_is_tried_again(tmp_path, folder, monkeypatch, full):
-    import functools
-
     from corpus_assets.steps import raw_text
 
     home = tmp_path / "home"
     first = run(home, folder)
     write_paper(folder, "basalt", "Lichen grew 0.9 mm per year on basalt, and more slowly on granite in all plots.")
     with monkeypatch.context() as patched:
-        failing = functools.partial(raw_text.parse_files, read_paper=fail_everything)
-        patched.setattr(raw_text, "parse_files", failing)
+        parse_files = raw_text.parse_files
+        patched.setattr(
+            raw_text, "parse_files", lambda *a, **k: parse_files(*a, **{**k, "read_paper": fail_everything})
+        )
         broken = run(home, folder, full=full)
     assert broken.num_papers == 4
     assert broken.generation == first.generation
