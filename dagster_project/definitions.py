@@ -7,6 +7,7 @@ import dagster as dg
 from corpus_assets.assets import corpus_assets
 from corpus_assets.checks import corpus_asset_checks
 from dagster_project.ask_job import ask_job
+from dagster_project.ideas import ideas, ideas_job
 from dagster_project.jobs import corpus_job, gates_job
 from dagster_project.resources import CopilotResource, GateSuiteResource
 from dagster_project.schedules import nightly_corpus
@@ -14,9 +15,9 @@ from dagster_project.sensors import papers_folder_sensor
 from evaluation.checks import evaluation_asset_checks
 
 defs = dg.Definitions(
-    assets=corpus_assets,
+    assets=[*corpus_assets, ideas],
     asset_checks=[*corpus_asset_checks, *evaluation_asset_checks],
-    jobs=[corpus_job, ask_job, gates_job],
+    jobs=[corpus_job, ask_job, gates_job, ideas_job],
     sensors=[papers_folder_sensor],
     schedules=[nightly_corpus],
     resources={"copilot": CopilotResource(), "gate_suite": GateSuiteResource()},

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from corpus_assets.errors import CopilotError
-from dagster_project.cli import corpus, doctor, evaluation, golden, mcp, papers, questions
+from dagster_project.cli import corpus, doctor, evaluation, golden, ideas, mcp, papers, questions
 from dagster_project.cli.invocation import AsJson, Debug, Home, Invocation
 from dagster_project.cli.terminal import OutputError, make_safe_line, print_json, print_note, print_text
 
@@ -44,7 +44,7 @@ def set_common_options(
     common.home, common.as_json, common.is_debug = home, as_json, debug
 
 
-for group in (corpus, questions, papers, evaluation, golden, doctor, mcp):
+for group in (corpus, questions, papers, ideas, evaluation, golden, doctor, mcp):
     group.add_to(app)
 
 

@@ -157,7 +157,7 @@ def entity_forms(text: str) -> set[str]:
 
 def find_entities(text: str) -> list[str]:
     """Return identifiers (T790M, IL-17), acronyms, names and drug-like words of a text, in order."""
-    plain = re.sub(r"\b(?:\d[\d.,]*)\s?(?:[a-zμ%°][\w/]*)", " ", text)
+    plain = re.sub(r"(?<![\w-])(?:\d[\d.,]*)\s?(?:[a-zμ%°][\w/]*)", " ", text)
     found = [match.group(0) for pattern in (ENTITY, NAME, SUBSTANCE) for match in pattern.finditer(plain)]
     return [word for word in dict.fromkeys(found) if fold(word) not in STOP_WORDS]
 
