@@ -52,7 +52,8 @@ def read_paper(
     name = escape_path(Path(path).name)
     data = _read_bytes(path, name, settings)
     if is_pdf(data):
-        return _read_pdf(data, name, settings, manifest_row, page_reader)
+        with _paused_collector():
+            return _read_pdf(data, name, settings, manifest_row, page_reader)
     from corpus_assets.text_reader import read_text_paper
 
     kind = describe_content(data)
@@ -96,8 +97,7 @@ def _read_pdf(
                 reason = f"it has {num_pages} of the {num_expected} pages its page tree names"
             if reason:
                 raise _incomplete(name, reason)
-        with _paused_collector():
-            drafts = [read_page(document, n, settings, reader, why_no_reader) for n in range(1, num_pages + 1)]
+        drafts = [read_page(document, n, settings, reader, why_no_reader) for n in range(1, num_pages + 1)]
         if document.is_repaired and _is_garbage(drafts):
             raise _incomplete(name, "it had to be repaired and its pages are garbage")
         if num_pages < num_expected:
@@ -110,8 +110,7 @@ def _read_pdf(
             )
         _refuse_placeholder(document, drafts, name)
         front_candidates = {draft.number: list(draft.lines) for draft in drafts[:FRONT_PAGES]}
-        with _paused_collector():
-            assembled = assemble(drafts)
+        assembled = assemble(drafts)
         front = _make_front(document, drafts, front_candidates, assembled.text, assembled.pages, name)
     finally:
         document.close()
@@ -177,7 +176,8 @@ def _open(data: bytes, name: str, settings: ParseSettings) -> tuple[Any, bool]:
         document.close()
         raise ParseError(
             f"{name} is encrypted and no known password opens it.",
-            hint="Put its password on a line of the file RESEARCH_COPILOT_PARSE__PASSWORDS_PATH names.",
+            hint="Put its password on a line of passwords.txt in the papers folder, or of the file "
+            "RESEARCH_COPILOT_PARSE__PASSWORDS_PATH names.",
         )
     return document, True
 

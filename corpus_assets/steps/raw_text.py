@@ -35,6 +35,8 @@ from corpus_assets.store.atomic import write_atomic
 from corpus_assets.store.working import Doc, WorkingStore
 
 RETRACTIONS_NAME = "retractions.csv"
+PASSWORDS_NAME = "passwords.txt"
+_LOCKED = "no known password"  # in the reason of an encrypted file
 _KEPT = "what the last ingest read of it stays in the corpus; it is tried again next time"
 
 
@@ -68,23 +70,30 @@ def read_folder(
     from corpus_assets.pdf.reader import PARSER_VERSION
 
     started = time.monotonic()
+    settings = _with_passwords_of(folder, settings)
     found = _look(store, settings, folder, only_papers)
     read_paper, vision_book = _choose_reader(settings)
     keys = {file.path: _parse_key(PARSER_VERSION, settings, found.manifest, file) for file in found.files}
     docs = store.docs()
     forced = _paths_of(store, only_papers)
-    is_ocr_new = _is_ocr_new(store, settings)
+    has_ocr, passwords = _has_ocr(settings), _digest_of_passwords(settings)
+    is_ocr_new = has_ocr and not store.get_meta("has_ocr")
+    are_passwords_new = passwords != (store.get_meta("passwords_sha256") or "")
     wanted: dict[str, SourceFile] = {}
     for file in found.files:
         doc = docs.get(file.sha256)
         is_stale = doc is None or doc.parse_key != keys[file.path] or doc.status is PaperStatus.FAILED
         is_stale = is_stale or (is_ocr_new and doc is not None and _lacked_ocr(doc))
+        is_stale = is_stale or (are_passwords_new and doc is not None and _LOCKED in doc.reason)
         is_stale = is_stale or (doc is not None and TRY_AGAIN in doc.reason)
         if not file.fs_path:
             continue  # known, but out of reach at the moment
         if (full or is_stale) if not only_papers else file.path in forced:
             wanted.setdefault(file.sha256, file)
     kept = _parse(store, settings, found.manifest, list(wanted.values()), keys, progress, read_paper)
+    if not only_papers:  # after the reading, so that a killed run does it again
+        store.set_meta("has_ocr", has_ocr)
+        store.set_meta("passwords_sha256", passwords)
     found, kept = _keep_last_good(store, found, kept)
     if found.increment.removed or found.increment.changed:
         store.set_meta("needs_compacting", True)  # no byte of what went may stay in the file
@@ -165,20 +174,39 @@ def _paths_of(store: WorkingStore, only_papers: Collection[str]) -> set[str]:
 
 def _parse_key(version: str, settings: Settings, manifest: Manifest, file: SourceFile) -> str:
     row = manifest.get(file.path)
-    shaping = settings.parse.model_dump(mode="json", exclude={"retractions_path"})
+    shaping = settings.parse.model_dump(mode="json", exclude={"retractions_path", "passwords_path"})
     if settings.parse.ocr == "vision":
         shaping["vision_model"] = settings.llm.large_model
     return fingerprint([version, shaping, row.fingerprint() if row else ""])
 
 
-def _is_ocr_new(store: WorkingStore, settings: Settings) -> bool:
-    """Tell whether OCR has become available since the last ingest."""
+def _has_ocr(settings: Settings) -> bool:
+    """Tell whether scanned pages can be read; when that begins, pages that waited for it are read."""
     from corpus_assets.pdf.ocr import find_tesseract
 
-    was_there = bool(store.get_meta("has_ocr"))
-    is_there = settings.parse.ocr != "off" and find_tesseract() is not None
-    store.set_meta("has_ocr", is_there)
-    return is_there and not was_there
+    return settings.parse.ocr != "off" and find_tesseract() is not None
+
+
+def _with_passwords_of(folder: Path, settings: Settings) -> Settings:
+    """Return the settings with the folder's own passwords file, when they name none and it has one."""
+    path = folder / PASSWORDS_NAME
+    if settings.parse.passwords_path is not None or not path.is_file():
+        return settings
+    return settings.model_copy(update={"parse": settings.parse.model_copy(update={"passwords_path": path})})
+
+
+def _digest_of_passwords(settings: Settings) -> str:
+    """Return what changes when a password is added, so that locked files are tried again then."""
+    path = settings.parse.passwords_path
+    if path is None:
+        return ""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise BadInputError(
+            f"The passwords file {escape_path(str(path))} could not be read: {error.strerror}.",
+            hint="Mend RESEARCH_COPILOT_PARSE__PASSWORDS_PATH.",
+        ) from error
 
 
 def _lacked_ocr(doc: Doc) -> bool:
