@@ -100,6 +100,9 @@ class RetrievalSettings(Group):
     )
     k_retrieve: int = Field(20, ge=1, description="Candidates kept for reranking.")
     k_rerank: int = Field(8, ge=1, description="Passages kept as evidence.")
+    pool_per_paper: int = Field(
+        6, ge=1, description="Most candidates one paper may bring to reranking, unless places are left over."
+    )
     max_per_paper: int = Field(3, ge=1, description="Most passages one paper may bring to the evidence.")
     shortlist_min_papers: int = Field(40, ge=1, description="Corpora with fewer papers skip the shortlist.")
     shortlist_size: int = Field(17, ge=1, description="Papers picked from their cards.")
@@ -107,9 +110,10 @@ class RetrievalSettings(Group):
         0.05, ge=-1, le=1, description="Under this the cluster map means nothing: the shortlist is not widened by it."
     )
     reranker: str = Field(
-        "auto",
-        description="auto (a cross-encoder if one is installed, else sentences), sentences (similarity of the best "
-        "one), lexical (words in common), off (first-stage order), or a cross-encoder by name or folder.",
+        "sentences",
+        description="sentences (similarity of a passage's best one), lexical (words in common), off (first-stage "
+        "order), auto (a cross-encoder if one is installed, else sentences), or a cross-encoder by name or folder. "
+        "No cross-encoder by default: on SciFact it makes the order worse and takes most of a question's time.",
     )
     stance_model: str = Field("rules", description="rules, or an NLI cross-encoder by name or folder.")
     include_retracted: bool = Field(False, description="Let retracted papers be evidence (they are marked).")

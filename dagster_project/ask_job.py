@@ -156,9 +156,11 @@ def answer(context: dg.OpExecutionContext, session: dg.ResourceParam[AskSession]
 
 def describe_answer(record: "AnswerRecord") -> dict[str, Any]:
     """Return an answer as Dagster metadata: Markdown, a table of citations, scores."""
+    from retrieval.quoted_sources import answer_with_quotes
+
     metadata: dict[str, Any] = {
         "question": record.question,
-        "answer": dg.MetadataValue.md(record.answer),
+        "answer": dg.MetadataValue.md(answer_with_quotes(record)),
         "answer_id": record.answer_id,
         "writer": record.writer,
         "generation": record.generation,

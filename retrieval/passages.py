@@ -104,6 +104,8 @@ FRAMING = re.compile(
     r"|tested?|hypothesi[sz]ed?"
     r"|wondered|reviewed?|summari[sz]ed?|compared?|discuss(?:ed)?) (?:whether|if|how|why|to|the|what|which|its"
     r"|their|an?)\b"
+    r"|\b(?:this|the present|our) (?:paper|study|work|review|article|report|trial) (?:arranges?|organi[sz]es?|orders?"
+    r"|sorts?|groups?|lists?|covers?|collects?|surveys?|deals? with|follows?|takes?|traces?)\b"
     r"|^To (?:measure|determine|assess|examine|investigate|evaluate|compare|test|study|explore|describe"
     r"|identify|understand|see)\b"
     r"|^Whether\b.*\b(?:is|was|remains?|are|were)\b"
@@ -114,6 +116,11 @@ FRAMING = re.compile(
     r"|have looked (?:chiefly|mainly))\b",
     re.I,
 )
+LIKENED = re.compile(
+    r"\b(?:like|unlike|than|as (?:with|in|for)|(?:in|by) contrast (?:to|with)|contrary to|compared (?:with|to)"
+    r"|similar(?:ly)? to|parallels? (?:with|to)|analog\w+ (?:to|of)|exclusive (?:of|with)|instead of)\b[^,.;:()]*",
+    re.I,
+)  # what a sentence only likens its subject to
 CAPTION = re.compile(
     r"^(?:supplementary |extended data )?(?:fig(?:ure|\.)?|table|tab\.|box|algorithm|scheme|listing)\s?[\dA-Z]", re.I
 )

@@ -72,6 +72,7 @@ logger = logging.getLogger(__name__)
 
 REWORDING_WEIGHT = 0.5
 COUNTER_WEIGHT = 0.5
+POOL_DEPTH = 3  # times k_retrieve are searched, so that papers behind one that takes many places are seen
 MAX_COUNTER_QUERIES = 4
 HASH_EMBEDDER = "hash"
 NUM_COUNTER = 6  # passages the counter-evidence pass may add
@@ -175,7 +176,7 @@ def stage_search(state: AskState, ctx: AskContext) -> Outcome:
         degraded.append(f"dense search: {ctx.embedder_problem}; full text only")
     for index, sub_query in enumerate(state.planned.sub_queries):
         for query in dict.fromkeys([sub_query.text, *filter(None, [sub_query.focus]), *sub_query.rewordings]):
-            result = ctx.search(query, settings.k_retrieve, filters)
+            result = ctx.search(query, settings.k_retrieve * POOL_DEPTH, filters)
             degraded.extend(result.degraded)
             ranking = []
             for hit in result.hits:
@@ -188,12 +189,14 @@ def stage_search(state: AskState, ctx: AskContext) -> Outcome:
             weights.append(1.0 if query == sub_query.text else REWORDING_WEIGHT)
     fused = fuse_ranks(rankings, k=settings.rrf_k, weights=weights)
     num_parts = len(state.planned.sub_queries)
-    keep = {key for key, _ in fused[: settings.k_retrieve]}
+    paper_of = {key: item.paper_id for key, item in found.items()}
+    keep = {key for key, _ in spread(fused, paper_of, settings.pool_per_paper)[: settings.k_retrieve]}
     if num_parts > 1:  # what only one part finds must not be crowded out by what all of them find
         for index in range(num_parts):
             own = [(r, w) for r, w, owner in zip(rankings, weights, owners, strict=True) if owner == index]
             best = fuse_ranks([r for r, _ in own], k=settings.rrf_k, weights=[w for _, w in own])
-            keep.update(key for key, _ in best[: settings.k_retrieve // 2])
+            spread_out = spread(best, paper_of, settings.pool_per_paper)
+            keep.update(key for key, _ in spread_out[: settings.k_retrieve // 2])
     fused = [(key, score) for key, score in fused if key in keep]
     candidates = tuple(
         replace(found[key], score=score, rank=rank, sub_queries=tuple(sorted(found_by[key])))
@@ -207,6 +210,19 @@ def stage_search(state: AskState, ctx: AskContext) -> Outcome:
         state = replace(state, abstain_reason="No passage of the corpus matches the question.")
     detail = {"queries": len(rankings), "mode": ctx.retrieval_mode, "chunk_ids": [item.chunk_id for item in candidates]}
     return Outcome(state, len(rankings), len(candidates), tuple(degraded), detail)
+
+
+def spread(fused: Sequence[tuple[str, float]], paper_of: Mapping[str, str], most: int) -> list[tuple[str, float]]:
+    """Return the ranking with what exceeds ``most`` chunks of one paper put behind the rest, in order.
+
+    A paper whose title repeats the question matches with every chunk; it must not crowd the others out.
+    """
+    counts: dict[str, int] = {}
+    first, rest = [], []
+    for key, score in fused:
+        counts[paper_of[key]] = counts.get(paper_of[key], 0) + 1
+        (first if counts[paper_of[key]] <= most else rest).append((key, score))
+    return first + rest
 
 
 def narrowed(filters: Filters | None, shortlist: Shortlist) -> Filters | None:

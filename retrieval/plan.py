@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from corpus_assets.errors import BadInputError
 from retrieval.answer import Intent
@@ -12,6 +12,7 @@ from retrieval.terms import QUESTION_WORDS, STOP_WORDS, content_words, fold, ste
 MAX_SUB_QUERIES = 5
 MAX_QUESTION_CHARS = 200_000
 MAX_QUERY_WORDS = 400
+MIN_WORDS_WITHOUT_SCOPE = 3
 
 AUXILIARIES = "is|are|was|were|do|does|did|can|could|has|have|had|will|would|should|may|might|must"
 WH_WORDS = "what|which|who|whom|whose|why|how|when|where"
@@ -30,6 +31,7 @@ COMPARISON_CUES = re.compile(
     r"|slower) \w* ?\w* ?than)\b",
     re.IGNORECASE,
 )
+SCOPE = re.compile(r"\s(?:in|among|within|across)\s(?!which\b|what\b|how\b)(?:[\w-]+\s){0,4}[\w-]+\W*$", re.I)
 ANAPHORA = re.compile(r"\b(it|its|itself|they|their|them|theirs|he|she|him|his|her|hers|this|that|these|those)\b", re.I)
 EXPLETIVE = re.compile(
     r"\b(?:is|was|would|could|can|does|how|why|makes?|if|when|where|that)\b[^.?!]{0,12}\bit\b(?: is| was| be| not)? ?"
@@ -153,6 +155,7 @@ def plan_by_rules(question: str) -> Plan:
         re.match(r"^\W*(?:explain|describe|list|compare|summari[sz]e|discuss|give|tell|show|find)\b", question, re.I)
     )
     sub_queries = decompose(question) if not clarification else (SubQuery(question, label_for(question)),)
+    sub_queries = tuple(replace(item, rewordings=(*item.rewordings, *without_scope(item.text))) for item in sub_queries)
     return Plan(
         question=question,
         intent="act" if ACT_CUES.search(question) else "understand",
@@ -163,6 +166,18 @@ def plan_by_rules(question: str) -> Plan:
         sub_queries=sub_queries,
         clarification=clarification,
     )
+
+
+def without_scope(question: str) -> tuple[str, ...]:
+    """Return a question without the setting it ends in ("… in lung cancer"), if enough of it is left.
+
+    Papers on the setting match such words whatever they say of the subject; papers on the subject seldom repeat them.
+    """
+    match = SCOPE.search(question)
+    if match is None:
+        return ()
+    rest = question[: match.start()].rstrip(" ,")
+    return (rest,) if len(content_words(rest)) >= MIN_WORDS_WITHOUT_SCOPE else ()
 
 
 def has_verb(sentence: str) -> bool:

@@ -9,6 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from retrieval.answer import AnswerRecord, Citation
+from retrieval.quoted_sources import answer_with_quotes
 from retrieval.writing.escape import escape_markdown, strip_controls
 
 if TYPE_CHECKING:
@@ -30,12 +31,7 @@ mark{background:var(--mark);color:var(--on-mark)}.meta{opacity:.75;font-size:.9r
 
 def render_markdown(record: AnswerRecord) -> str:
     """Return the answer with its quotes, for a terminal. No control characters survive."""
-    lines = [record.answer.rstrip()]
-    if record.citations:
-        lines.append("## Quotes")
-        lines.append(
-            "\n".join(f"- [{c.n}] p. {c.pages or '?'}: “{escape_markdown(c.quote)}”" for c in record.citations)
-        )
+    lines = [answer_with_quotes(record).rstrip()]
     lines.append(summary_line(record))
     lines.extend(f"Note: {escape_markdown(note)}" for note in record.notes)
     degraded = [f"{stage.name}: {text}" for stage in record.stages for text in stage.degraded]

@@ -14,6 +14,7 @@ from retrieval.passages import (
     CAPTION,
     FRAMING,
     LEANS_ON_BEFORE,
+    LIKENED,
     STRUCTURE_TALK,
     Candidate,
     Sentence,
@@ -138,7 +139,8 @@ def score_sentences(
             if similarities is not None:
                 row = [float(value) for value in similarities[row_of[sentence.key]]]
                 cosines = mean_pairs(row[: len(questions)], row[len(questions) :])
-            on_subject = not wanted or bool(wanted & set(words(f"{context[sentence.paper_id]} {sentence.text}")))
+            own_words = sentence.text if plan.is_comparison else LIKENED.sub(" ", sentence.text)
+            on_subject = not wanted or bool(wanted & set(words(f"{context[sentence.paper_id]} {own_words}")))
             rows.append(
                 replace(
                     sentence,

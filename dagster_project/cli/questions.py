@@ -89,6 +89,7 @@ def ask(
 ) -> None:
     """Answer a question from the published corpus, each statement with a quote that can be checked."""
     from dagster_project.question import run_ask
+    from retrieval.quoted_sources import answer_with_quotes
 
     if html is not None and not html.absolute().parent.is_dir():
         raise BadInputError(f"The folder of {html} does not exist.", hint="Name a file in an existing folder.")
@@ -111,7 +112,7 @@ def ask(
     if call.as_json:
         print_json(record)
         return
-    print_markdown(record.answer)
+    print_markdown(answer_with_quotes(record))
     _print_footer(record)
 
 

@@ -33,10 +33,12 @@ def escape_markdown(text: str) -> str:
     return re.sub(r"^([#>+\-=]+)(?=\s|$)", r"\\\1", text)
 
 
+LIST_MARK = re.compile(r"^[•▪◦‣●·]\s+")
 RAISED_MARKS = re.compile(r"(?:(?<=[a-z]{3})|(?<=[.,;:)]))[⁰¹²³⁴⁵⁶⁷⁸⁹]+(?:[,–-][⁰¹²³⁴⁵⁶⁷⁸⁹]+)*(?=[\s.,;:)]|$)")
 
 
 def display_sentence(quote: str) -> str:
     """Return a quote as it is shown in running text, its own reference marks ("[12, 13]", "hold.¹") left out."""
     shown = RAISED_MARKS.sub("", MARKS.sub("", strip_controls(quote)))
+    shown = LIST_MARK.sub("", shown)
     return re.sub(r"\s+([.,;:])", r"\1", shown)

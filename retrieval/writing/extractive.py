@@ -10,7 +10,7 @@ from corpus_assets.model import PaperRecord
 from corpus_assets.settings import AnswerMode
 from retrieval.claims.check import find_entities
 from retrieval.claims.numbers import find_quantities
-from retrieval.passages import FIRST_PERSON, FRAMING, Candidate, Sentence
+from retrieval.passages import FIRST_PERSON, FRAMING, POINTS_BACK, Candidate, Sentence
 from retrieval.plan import Plan
 from retrieval.rerank import COVERAGE_SHARE, form_bonus
 from retrieval.terms import clip_words, content_stems, fold, overlap, words
@@ -21,13 +21,14 @@ from retrieval.writing.modes import LIMITS, ModeLimits
 from retrieval.writing.steps import next_steps
 
 WRITER = "extractive"
+MAX_PAIR_WORDS = 60  # of a sentence and the one it leans on, shown together
 NEAR_DUPLICATE = 0.6  # Jaccard overlap of stems above which two sentences say the same
 REDUNDANCY_WEIGHT = 0.35
 ENOUGH_COSINE = 0.68  # of a sentence to a question: beyond it, likeness is repetition
 ENOUGH_COVERAGE = 0.8
 OFF_SUBJECT = 0.18
 ENOUGH_TELLING = 3  # with fewer sentences that state something, those that only announce are let in
-PART_MARGIN = 0.02
+PART_MARGIN = 0.05
 SAME_PAPER = 0.08  # taken off for each sentence already taken from the paper: the reader wants more than one voice
 ANSWER_FLOOR = 0.22  # a sentence this much below the best of its sub-question is left out of the answer
 EVIDENCE_FLOOR = 0.32  # and of the key evidence
@@ -41,6 +42,8 @@ PRACTICE_CUES = re.compile(
     r"|first-line|standard of care|monitor(?:ing|ed)?|routine(?:ly)?|useful for)\b",
     re.I,
 )
+BARE_PRONOUN = re.compile(r"\b(?:it|its|they|them|this|these|those)\b", re.I)
+MAX_BARE_WORDS = 6  # so short a sentence with a pronoun says nothing by itself
 NEGATIVE_OPENING = re.compile(r"^(?:yes|no)\b[\s,.:;–-]", re.I)
 
 
@@ -103,8 +106,22 @@ def sentence_pool(
         if key not in companions and not NEGATIVE_OPENING.match(sentence.text)
     ]
     short = [sentence for sentence in kept if sentence.num_words <= limits.max_sentence_words] or kept
+    short = [sentence for sentence in short if not is_dangling(sentence)] or short
     telling = [sentence for sentence in short if not FRAMING.search(sentence.text)]
     return telling if len(telling) >= ENOUGH_TELLING else short
+
+
+def is_dangling(sentence: Sentence) -> bool:
+    """Tell whether a sentence speaks of an "it" or "these" that cannot be shown with it."""
+    if sentence.num_words <= MAX_BARE_WORDS and BARE_PRONOUN.search(sentence.text):
+        return not brings_antecedent(sentence)
+    return bool(POINTS_BACK.match(sentence.text)) and not brings_antecedent(sentence)
+
+
+def brings_antecedent(sentence: Sentence) -> bool:
+    """Tell whether the sentence before it is shown too: both together are short enough."""
+    before = sentence.antecedent
+    return before is not None and before.num_words + sentence.num_words <= MAX_PAIR_WORDS
 
 
 def column_score(sentence: Sentence, column: int) -> float:
@@ -293,7 +310,7 @@ def with_neighbours(chosen: Sequence[Sentence]) -> list[Sentence]:
 def statement(sentence: Sentence, weight: float, attribute: Callable[[Sentence], str]) -> Statement:
     """Return a statement of a sentence, with the one it leans on before it and the one that takes it back after."""
     parts = [sentence]
-    if sentence.antecedent and sentence.antecedent.num_words + sentence.num_words <= 60:
+    if sentence.antecedent is not None and brings_antecedent(sentence):
         parts.insert(0, sentence.antecedent)
     if sentence.companion:
         parts.append(sentence.companion)

@@ -27,7 +27,7 @@ LIMITS: dict[AnswerMode, ModeLimits] = {
     "brief": ModeLimits(
         150, 175, 1, 3, 1, 2, has_splits=True, min_words=0, max_sentence_words=38, title_words=6
     ),
-    "standard": ModeLimits(420, 500, 2, 7, 2, 3, has_splits=True, min_words=300, max_sentence_words=60, title_words=14),
+    "standard": ModeLimits(420, 500, 3, 7, 2, 3, has_splits=True, min_words=300, max_sentence_words=60, title_words=14),
     "detailed": ModeLimits(850, 1200, 3, 16, 4, 5, has_splits=True, min_words=500, title_words=30),
     "ideas": ModeLimits(500, 700, 2, 6, 2, 3, has_splits=False, min_words=0, max_sentence_words=60, title_words=14),
 }  # fmt: skip

@@ -5,6 +5,7 @@ import pytest
 
 from retrieval.copilot import finish, start
 from retrieval.pipeline import run_stages
+from retrieval.quoted_sources import answer_with_quotes
 from retrieval.render import markdown_to_html, quote_context, render_html, render_markdown
 from retrieval.writing.escape import display_sentence, escape_markdown, strip_controls
 from tests.retrieval.fakes import fake_context, paper
@@ -82,3 +83,18 @@ def test_own_reference_marks_are_left_out_of_what_is_shown() -> None:
 
 def test_direction_overrides_are_removed() -> None:
     assert strip_controls("a\u202eb\u2066c\n d") == "abc d"
+
+
+def test_sources_give_each_quote_with_its_section_and_page(answered) -> None:
+    _, record = answered
+    text = answer_with_quotes(record)
+    assert text.count("## Sources") == 1
+    for citation in record.citations:
+        line = next(line for line in text.splitlines() if line.startswith(f"  - [{citation.n}] "))
+        assert f"p. {citation.pages}" in line and "root growth by 12 %" in line
+    assert "\\<b>Zinc" in text and "[x](y)" not in text  # titles cannot add markup
+
+
+def test_an_answer_without_citations_is_left_as_it_is(answered) -> None:
+    record = answered[1].model_copy(update={"citations": (), "answer": "Not enough evidence.\n"})
+    assert answer_with_quotes(record) == "Not enough evidence.\n"
