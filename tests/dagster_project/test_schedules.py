@@ -12,8 +12,8 @@ from tests.dagster_project.test_sensors import store_run
 
 
 @pytest.fixture
-def instance():
-    with dg.DagsterInstance.ephemeral() as instance:
+def instance(tmp_path):
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
         yield instance
 
 
