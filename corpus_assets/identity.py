@@ -43,6 +43,7 @@ VERSION_CONTAINMENT = 0.25  # a preprint and its paper share this much after rev
 SAME_ID_CONTAINMENT = 0.10  # with the same DOI or arXiv id on both; guards against an id read wrongly
 UNKNOWN_AUTHORS_CONTAINMENT = 0.60  # the same title, but one side without authors
 MIN_TITLE_CHARS = 10  # letters and digits; a shorter title is shared by chance
+SUSPICIOUS_FLAGS = frozenset({"hidden_text", "instruction_like_text"})  # of two copies the one without is served
 MIN_COMMON_AUTHORS = 0.5  # share of the shorter author list, by family name
 
 
@@ -61,6 +62,7 @@ class IdentityInput:
     num_pages: int = 0
     num_chars: int = 0
     status: PaperStatus = PaperStatus.READY
+    flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -302,6 +304,7 @@ def _preference(paper: _Paper) -> tuple[object, ...]:
         not is_published,
         -(metadata.arxiv_version or 0),
         paper.doc.status is not PaperStatus.READY,
+        bool(SUSPICIOUS_FLAGS & set(paper.doc.flags)),
         -year,
         -(paper.signature.num_shingles if paper.signature else 0),
         -paper.doc.num_pages,

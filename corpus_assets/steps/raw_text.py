@@ -299,6 +299,7 @@ def _records(store: WorkingStore, found: _Folder, retractions: RetractionTable |
             num_pages=docs[file.sha256].num_pages,
             num_chars=docs[file.sha256].num_chars,
             status=docs[file.sha256].status,
+            flags=docs[file.sha256].flags,
         )
         for file in found.files
     ]

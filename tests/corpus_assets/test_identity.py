@@ -6,6 +6,7 @@ import hashlib
 import random
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -55,6 +56,14 @@ def assign(*docs: IdentityInput, manifest: Mapping[str, ManifestRow] | None = No
 
 def served(found: Mapping[str, Identity]) -> set[str]:
     return {path for path, identity in found.items() if identity.status in (PaperStatus.READY, PaperStatus.PARTIAL)}
+
+
+@pytest.mark.parametrize("flag", ["hidden_text", "instruction_like_text"])
+@pytest.mark.parametrize("flagged", ["a.pdf", "b.pdf"])
+def test_of_two_copies_the_one_without_hidden_text_is_served(flag: str, flagged: str) -> None:
+    copies = [doc(path, prose(1), title=TITLE) for path in ("a.pdf", "b.pdf")]
+    found = assign(*(replace(copy, flags=(flag,)) if copy.path == flagged else copy for copy in copies))
+    assert served(found) == {"a.pdf", "b.pdf"} - {flagged}
 
 
 class TestDuplicates:
