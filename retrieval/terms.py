@@ -43,7 +43,8 @@ QUESTION_WORDS = word_set(
     types question answer example examples explain work works happen happens associated association relate
     related relationship affect affects author authors report reported reports find found say says think exist
     exists involve involved play plays cause causes literature according approach approaches issue issues
-    problem problems include includes including strong strongly large big high long fast frequent far
+    problem problems include includes including strong strongly large big high long fast frequent far true actually
+    truth fact
     """
 )
 

@@ -98,23 +98,31 @@ def covidfact_sets(data: Path, part: Part) -> list[GoldSet]:
     return found
 
 
-def consensus_sets(data: Path | None, part: Part, limit: int) -> list[GoldSet]:
-    """Return sets whose passages all take one side (and at least two do)."""
-    if data is None:
-        return built_in_consensus()[:limit]
+def healthver_sets_of_one_side(data: Path, part: Part) -> list[GoldSet]:
+    """Return HealthVer's claims that two and more passages speak to, all of them on one side."""
     own = []
     for item in healthver_sets(data, part):
         sided = tuple(passage for passage in item.passages if passage.label != "neutral")
         if len(sided) >= 2 and not item.is_split:
             own.append(GoldSet(item.set_id, item.claim, sided[:MAX_PASSAGES], item.source))
-    return [*own, *covidfact_sets(data, part)][:limit]
+    return own
+
+
+def consensus_sets(data: Path | None, part: Part, limit: int) -> list[GoldSet]:
+    """Return sets whose passages all take one side (and at least two do): built in, and ``limit`` judged ones."""
+    own = built_in_consensus()
+    if data is None:
+        return own
+    judged = [*healthver_sets_of_one_side(data, part), *covidfact_sets(data, part)]
+    return [*own, *judged[:limit]]
 
 
 def split_sets(data: Path | None, part: Part, limit: int) -> list[GoldSet]:
     """Return sets with a passage for and one against, and one that takes no side: built in, and judged ones."""
     found = built_in_splits()
     if data is None:
-        return found[:limit]
+        return found
+    limit += len(found)
     for item in healthver_sets(data, part):
         if item.is_split:
             passages = [

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from corpus_assets.embedding.protocol import Embedder
     from corpus_assets.store.generation import Generation
 
-NUM_CONSENSUS = 130
-NUM_SPLITS = 92
+NUM_CONSENSUS = 100  # judged sets, besides the built-in ones
+NUM_SPLITS = 44
 NUM_SHAPE_QUESTIONS = 50
 
 
@@ -92,7 +92,7 @@ class SuiteRun:
 
     @property
     def source(self) -> str:
-        return "healthver and covidfact" if self.data else "built in"
+        return "built-in, healthver and covidfact" if self.data else "built-in"
 
 
 def run_suites(run: SuiteRun, names: Sequence[str] = ()) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def run_splits(run: SuiteRun) -> list[Row]:
     """Papers that do not, with and without someone who judges."""
     from evaluation.answers.disagreement import measure_gold_splits, measure_possible_disagreement
 
-    where = f"built in and healthver, {run.part} half" if run.data else "built in"
+    where = f"built-in and healthver, {run.part} half" if run.data else "built-in"
     rows = measure_gold_splits(run.gold_corpus, run.splits, f"{where}, gold stances")
     if run.data is not None:
         rows += measure_possible_disagreement(scifact_pairs(run.data), "claims/scifact dev")
