@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from corpus_assets.errors import BadInputError
-from corpus_assets.model import Chunk, ClusterMap, PaperRecord
-from corpus_assets.settings import IndexSettings, RetrievalSettings, Settings, fingerprint
+from corpus_assets.model import Chunk
+from corpus_assets.settings import RetrievalSettings, Settings, fingerprint
 from evaluation.cases import DIFFICULTIES, QUERY_TYPES, Fixture, load_fixture
 from evaluation.labels import BoundFixture, bind_fixture
 from evaluation.metrics import DEFAULT_METRICS, mean
@@ -23,6 +23,7 @@ PLAIN_MODES = ("fts_only", "embedding_only", "hybrid")
 RERANKED = "hybrid_rerank"
 ALL_MODES = (*PLAIN_MODES, RERANKED)
 DEPTH = 100  # recall@100 needs as many
+ALPHA = 0.05
 
 
 @dataclass(frozen=True)
@@ -264,39 +265,6 @@ def replace_reranker(settings: RetrievalSettings) -> RetrievalSettings:
     return settings.model_copy(update={"reranker": "auto"}) if settings.reranker == "off" else settings
 
 
-def compare_tiers(reports: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Set reports of the same golden set side by side, e.g. {"hash": …, "default": …}: one row a mode and metric.
-
-    Raises BadInputError when the reports are of different golden sets.
-    """
-    hashes = {str(report["golden_hash"]) for report in reports.values()}
-    if len(hashes) != 1:
-        raise BadInputError(f"Tiers of different golden sets ({', '.join(sorted(hashes))}) cannot be compared.")
-    modes = [mode for mode in ALL_MODES if all(mode in report["modes"] for report in reports.values())]
-    rows = [
-        {
-            "mode": mode,
-            "metric": metric,
-            **{tier: report["modes"][mode][metric] for tier, report in reports.items()},
-        }
-        for mode in modes
-        for metric in (*DEFAULT_METRICS, "avg_latency_ms", "p95_latency_ms")
-    ]
-    return {
-        "golden_hash": hashes.pop(),
-        "tiers": {
-            tier: {
-                "embedder": report["embedder"],
-                "generation": report["generation"],
-                "num_cases": report["num_cases"],
-                "decision": report["decision"],
-            }
-            for tier, report in reports.items()
-        },
-        "rows": rows,
-    }
-
-
 def bench_beir(
     folder: Path,
     *,
@@ -314,7 +282,7 @@ def bench_beir(
     from evaluation.beir import BeirCorpus, build_beir_segment, load_beir, make_beir_search
 
     data = load_beir(folder, qrels)
-    model = load_embedder(embedder, settings.home / "models", threads=settings.run.threads or 1)
+    model = load_embedder(embedder, settings.models_path, threads=settings.run.threads or 1)
     target = work_dir or settings.home / "bench"
     corpus = BeirCorpus(build_beir_segment(data.documents, target, model, settings.index))
     searches: dict[str, SearchFunction] = {}
@@ -327,7 +295,7 @@ def bench_beir(
         else:
             raise BadInputError(f"Unknown retrieval mode {mode!r}.", hint=f"Use one of {', '.join(ALL_MODES)}.")
     benchmark = measure_modes(data.queries, data.qrels, searches)
-    return summarize(
+    report = summarize(
         benchmark,
         num_docs=len(data.documents),
         embedder=model.name,
@@ -341,6 +309,27 @@ def bench_beir(
             "embedder_fingerprint": model.fingerprint,
         },
     )
+    if RERANKED in modes:
+        report["rerank"] = describe_rerank(report, settings.retrieval)
+    return report
+
+
+def describe_rerank(report: Mapping[str, Any], settings: RetrievalSettings) -> dict[str, Any]:
+    """Return which reranker was measured and whether it earns its place: significantly above hybrid, or not."""
+    scorer = replace_reranker(settings).reranker
+    found = [row for row in report["comparisons"] if (row["a"], row["b"]) == (RERANKED, "hybrid")]
+    if not found:
+        return {"reranker": scorer, "is_better": None, "reason": "hybrid was not measured beside it"}
+    row = found[0]
+    is_better = bool(row["diff"] > 0 and row["p"] < ALPHA)
+    verdict = "significantly better than" if is_better else "not significantly better than"
+    low, high = row["ci95"]
+    return {
+        "reranker": scorer,
+        "is_better": is_better,
+        "reason": f"reranking by {scorer} is {verdict} hybrid alone: nDCG@10 {row['diff']:+.4f} (95 % interval "
+        f"{low:+.4f} to {high:+.4f}, p {row['p']:.3f}, {row['num_cases']} cases)",
+    }
 
 
 def _by_document(search: Callable[[str], list[str]], doc_id: Callable[[str], str]) -> SearchFunction:
@@ -348,88 +337,3 @@ def _by_document(search: Callable[[str], list[str]], doc_id: Callable[[str], str
         return [doc_id(chunk_id) for chunk_id in search(query)]
 
     return run
-
-
-@dataclass(frozen=True, eq=False)  # search keeps what it knows of a corpus by identity
-class ReembeddedCorpus:
-    """A generation's own passages and full-text index, with the vectors of another model."""
-
-    generation: Generation
-    segments: Sequence[Any]
-
-    @property
-    def papers(self) -> Mapping[str, PaperRecord]:
-        return self.generation.papers
-
-    @property
-    def clusters(self) -> ClusterMap:
-        return self.generation.clusters
-
-    @property
-    def num_chunks(self) -> int:
-        return self.generation.num_chunks
-
-    def chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
-        return self.generation.chunks(chunk_ids)
-
-    def text(self, paper_id: str) -> str:
-        return self.generation.text(paper_id)
-
-
-def reembed(generation: Generation, embedder: Embedder, folder: Path) -> ReembeddedCorpus:
-    """Embed a generation's passages with another model into ``folder``; same passages, so same cases."""
-    import numpy as np
-
-    from corpus_assets.chunking import embed_text
-    from corpus_assets.vectors import build_vectors, open_vectors, vector_id
-    from retrieval.corpus import OpenSegment
-
-    include_title = bool(generation.manifest.settings["embedding"]["include_title"])
-    index = IndexSettings.model_validate(generation.manifest.settings["index"])
-    titles = {paper_id: record.metadata.title for paper_id, record in generation.papers.items()}
-    segments: list[OpenSegment] = []
-    for segment in generation.segments:
-        chunks = [chunk for chunk in segment.fts.all_chunks() if chunk.is_retrievable]
-        texts = [embed_text(titles.get(chunk.paper_id, ""), chunk.text, include_title) for chunk in chunks]
-        ids = np.array([vector_id(chunk.chunk_id) for chunk in chunks], dtype=np.int64)
-        path = folder / f"{segment.name}.faiss"
-        build_vectors(embedder.embed_documents(texts), ids, path, index)
-        segments.append(OpenSegment(segment.fts, open_vectors(path)))
-    return ReembeddedCorpus(generation, segments)
-
-
-def bench_tiers(
-    fixture: Fixture | Path,
-    generation: Generation,
-    *,
-    settings: Settings,
-    embedders: Sequence[str] = ("hash", "default"),
-    modes: Sequence[str] = PLAIN_MODES,
-) -> dict[str, dict[str, Any]]:
-    """Return embedder name -> bench report on the same passages and cases: the offline tier beside the live one.
-
-    Give the result to ``compare_tiers``. Raises as ``bench_fixture`` does.
-    """
-    import tempfile
-
-    from corpus_assets.embedding.registry import load_embedder
-
-    loaded = load_fixture(fixture) if isinstance(fixture, Path) else fixture
-    bound = bind_fixture(loaded, generation).require_complete()
-    if not bound.cases:
-        raise BadInputError(f"None of the golden set's cases is about a paper of generation {generation.id}.")
-    reports: dict[str, dict[str, Any]] = {}
-    for name in embedders:
-        embedder = load_embedder(name, settings.home / "models", threads=settings.run.threads or 1)
-        with tempfile.TemporaryDirectory(prefix="research-copilot-") as folder:
-            is_own = embedder.fingerprint == generation.manifest.embedder.fingerprint
-            corpus = generation if is_own else reembed(generation, embedder, Path(folder))
-            benchmark = measure_bound(bound, corpus, settings=settings, embedder=embedder, modes=modes)
-        reports[name] = summarize(
-            benchmark,
-            num_docs=generation.num_chunks,
-            embedder=embedder.name,
-            gates=settings.gates,
-            details={**describe_binding(bound, generation), "embedder_fingerprint": embedder.fingerprint},
-        )
-    return reports

@@ -59,7 +59,7 @@ def write_report(
 ) -> Path:
     """Write a bench report as HTML (and Markdown); returns the HTML's path.
 
-    ``tiers`` is what ``bench.compare_tiers`` returns, ``gates`` what ``gates.describe_results`` returns.
+    ``tiers`` is what ``tiers.compare_tiers`` returns, ``gates`` what ``gates.describe_results`` returns.
     """
     parts = make_parts(report, tiers=tiers, gates=gates)
     html_path.parent.mkdir(parents=True, exist_ok=True)

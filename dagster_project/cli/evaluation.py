@@ -108,7 +108,8 @@ def _bench_beir(settings: Settings, folder: Path | None, qrels: str, embedder: s
 
 def _bench_fixture(settings: Settings, path: Path, embedder: str, modes: list[str]) -> dict[str, Any]:
     from corpus_assets.store.generation import open_published
-    from evaluation.bench import bench_fixture, bench_tiers
+    from evaluation.bench import bench_fixture
+    from evaluation.tiers import bench_tiers
 
     if not path.is_file():
         raise BadInputError(f"The golden set {path} does not exist.", hint="Name a JSON file, or `beir DIR`.")
@@ -135,6 +136,8 @@ def _print_bench(report: dict[str, Any]) -> None:
     decision = report["decision"]
     if decision:
         print_text(f"\nServe {decision['mode']}: {decision['reason']}")
+    if report.get("rerank"):
+        print_text(f"Rerank: {report['rerank']['reason']}.")
 
 
 def gate(

@@ -14,12 +14,13 @@ from corpus_assets.embedding.hashing import HashEmbedder
 from corpus_assets.errors import BadInputError
 from corpus_assets.store.generation import open_published
 from evaluation.ab import EXPERIMENTS_DIR, compare_arms, list_experiments, load_arm, read_bundle, run_ab
-from evaluation.bench import bench_fixture, bench_tiers, compare_tiers
+from evaluation.bench import bench_fixture
 from evaluation.cases import load_fixture
 from evaluation.gates import describe_results, run_gates
 from evaluation.golden import draft_golden, finish_golden, judge_golden, lint_golden, read_draft
 from evaluation.report import write_report
 from evaluation.sampling import label_sample, sample_hits
+from evaluation.tiers import bench_tiers, compare_tiers
 from retrieval.decision import RetrievalDecision, store_decision, stored_mode
 from tests.integration.metals import Workshop, build_workshop
 
