@@ -44,7 +44,9 @@ def test_the_page_is_self_contained_and_holds_no_markup_of_a_paper(answered) -> 
     tags.feed(page)
     names = {name for name, _ in tags.seen}
     assert not names & {"img", "script", "b", "iframe", "link"} and "mark" in names
-    assert all(attrs["href"].startswith("#q") for name, attrs in tags.seen if name == "a")
+    assert all(attrs["href"].startswith("#") for name, attrs in tags.seen if name == "a")
+    targets = {attrs["id"] for _, attrs in tags.seen if attrs.get("id")}
+    assert {attrs["href"][1:] for name, attrs in tags.seen if name == "a"} <= targets
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", page)
     for heading in ("Quotes and sources", "Faithfulness by claim", "Stages"):
         assert heading in page
@@ -98,3 +100,33 @@ def test_sources_give_each_quote_with_its_section_and_page(answered) -> None:
 def test_an_answer_without_citations_is_left_as_it_is(answered) -> None:
     record = answered[1].model_copy(update={"citations": (), "answer": "Not enough evidence.\n"})
     assert answer_with_quotes(record) == "Not enough evidence.\n"
+
+
+def test_the_page_shows_each_quote_in_its_paragraph_and_leads_back_to_the_answer(answered) -> None:
+    ctx, record = answered
+    page = render_html(record, quote_context(ctx.generation))
+    (citation,) = record.citations
+    assert page.count(f'id="q{citation.n}"') == page.count(f'id="c{citation.n}"') == 1
+    assert f'href="#c{citation.n}"' in page
+    assert "<h2>Sources</h2>" not in page  # the sources stand with their quotes, once
+
+
+def test_a_split_is_shown_side_by_side(tmp_path) -> None:
+    papers = [
+        paper("a", "Zinc increased root growth in maize."),
+        paper("b", "Zinc did not increase root growth in maize."),
+    ]
+    ctx = fake_context(tmp_path, papers, use_cache=False)
+    record = finish(run_stages(start("Does zinc increase root growth in maize?"), ctx), ctx)
+    page = render_html(record, quote_context(ctx.generation))
+    assert record.splits and page.count('class="side"') == 2
+    for citation in record.citations:
+        assert f'id="c{citation.n}"' in page
+
+
+def test_an_abstention_and_what_did_not_run_are_told_apart(tmp_path) -> None:
+    ctx = fake_context(tmp_path, [paper("a", "Zinc increased root growth in maize.")], use_cache=False)
+    record = finish(run_stages(start("Which comets pass close to Jupiter?"), ctx), ctx)
+    page = render_html(record.model_copy(update={"notes": ("<b>mind</b> this",)}))
+    assert "answer abstained" in page and "Quotes and sources" not in page
+    assert "&lt;b&gt;mind&lt;/b&gt; this" in page
