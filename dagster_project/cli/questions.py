@@ -70,7 +70,9 @@ def search(
     for row in rows:
         mark = f" [{row['retraction'].upper()}]" if row["retraction"] else ""
         print_text(f"{row['rank']:>3}. {row['title']}{mark}")
-        print_text(f"     {row['section']}, page {row['pages']} · {row['chunk_id']} · {row['score']:.4f}")
+        print_text(
+            f"     {row['section']}, page {row['quote_pages'] or row['pages']} · {row['chunk_id']} · {row['score']:.4f}"
+        )
         print_text(f"     “{' '.join(row['quote'].split())}”\n")
 
 
