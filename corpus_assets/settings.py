@@ -78,6 +78,10 @@ class ClusterSettings(Group):
 
 
 class CardSettings(Group):
+    writer: Literal["auto", "extractive"] = Field(
+        "auto",
+        description="auto has the small model write the cards when a key is set; its cost is counted and capped.",
+    )
     summary_sentences: int = Field(3, ge=1, le=10, description="Sentences in an extractive summary.")
 
 

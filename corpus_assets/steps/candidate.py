@@ -16,6 +16,7 @@ from corpus_assets.embedding.protocol import Embedder
 from corpus_assets.fts_build import FORMAT_VERSION as FTS_VERSION
 from corpus_assets.model import PaperRecord
 from corpus_assets.settings import Settings, fingerprint
+from corpus_assets.steps.card_plan import plan_cards
 from corpus_assets.store.candidate import Candidate
 from corpus_assets.store.duck import to_json
 from corpus_assets.store.generation import PAPERS_FILE
@@ -45,6 +46,7 @@ def candidate_id(store: WorkingStore, settings: Settings, embedder: Embedder) ->
             "settings": settings.corpus_fingerprint(),
             "embedder": embedder.fingerprint,
             "versions": component_versions(),
+            **({"cards": cards} if (cards := plan_cards(store, settings)) else {}),
         }
     )
 

@@ -6,14 +6,16 @@ import json
 import random
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from corpus_assets.card_model import CardFailedError, CardWriter, load_card_writer
 from corpus_assets.cards import CARDS_VERSION, card_text, write_card
 from corpus_assets.embedding.protocol import Embedder
 from corpus_assets.model import Card
 from corpus_assets.settings import Settings, fingerprint
 from corpus_assets.steps.candidate import ensure_papers, open_candidate, seal_candidate, served_papers
+from corpus_assets.steps.card_plan import EXTRACTIVE, FAILED, card_bases, card_key, is_fresh
 from corpus_assets.steps.chunks import text_key
 from corpus_assets.steps.report import Progress, StepReport, no_progress
 from corpus_assets.store.duck import to_json
@@ -28,6 +30,7 @@ def build_cards(
     started = time.monotonic()
     candidate = open_candidate(store, settings, embedder)
     written = _write_cards(store, settings, progress)
+    writer = written.writer
     clusters = read_clusters(candidate.path / CLUSTERS_FILE)
     cards = {}
     for paper_id, (_, card) in store.cards().items():
@@ -56,30 +59,70 @@ def build_cards(
     num_dropped = store.drop_unused_embeddings(used)
     counts = {
         "num_cards": len(cards),
-        "num_written": written,
+        "num_written": written.num_extractive + written.num_by_model,
         "num_built": int(origin == "built"),
         "num_vectors_dropped": num_dropped,
         "seconds": round(time.monotonic() - started, 3),
     }
-    return StepReport("summary_cards", counts, inputs, _sample(cards, inputs))
+    if writer is not None:
+        counts |= {
+            "num_by_model": written.num_by_model,
+            "num_model_calls": writer.num_calls,
+            "cards_usd": round(writer.usd, 6),
+            "cards_usd_estimate": round(written.estimate_usd, 6),
+        }
+    return StepReport("summary_cards", counts, inputs, _sample(cards, inputs), notes=written.notes)
 
 
-def _write_cards(store: WorkingStore, settings: Settings, progress: Progress) -> int:
+@dataclass
+class _Written:
+    writer: CardWriter | None
+    num_extractive: int = 0
+    num_by_model: int = 0
+    estimate_usd: float = 0.0
+    notes: tuple[str, ...] = ()
+
+
+def _write_cards(store: WorkingStore, settings: Settings, progress: Progress) -> _Written:
+    """Write the cards that are missing, of a changed paper, or still extractive although a model is there.
+
+    A card's key holds what it was made from and who wrote it, so that a model's cards outlast an ingest without a key.
+    """
     have = store.cards()
     served = served_papers(store)
-    shaping = settings.cards.model_dump(mode="json")
-    keys = {
-        paper_id: fingerprint([CARDS_VERSION, record.text_sha256, to_json(record.metadata), shaping])
-        for paper_id, record in served.items()
-    }
-    stale = [paper_id for paper_id in served if have.get(paper_id, ("",))[0] != keys[paper_id]]
-    for done, paper_id in enumerate(stale, start=1):
+    writer = load_card_writer(settings)
+    done = _Written(writer)
+    bases = card_bases(served, settings)
+    stale = [paper_id for paper_id in served if not is_fresh(have.get(paper_id, ("",))[0], bases[paper_id], writer)]
+    if writer is not None and stale:
+        parsed_papers = (store.parsed(served[paper_id].doc_sha256) for paper_id in stale)
+        done.estimate_usd = sum(writer.estimate_usd([parsed]) for parsed in parsed_papers if parsed is not None)
+        limit = settings.llm.budget_usd_per_ingest
+        plan = f"by {writer.name}: at most ${done.estimate_usd:.2f} of ${limit:.2f}"
+        progress("summary_cards", 0, len(stale), plan)
+    failures: dict[str, list[str]] = {}
+    for number, paper_id in enumerate(stale, start=1):
         record = served[paper_id]
         parsed = store.parsed(record.doc_sha256)
         assert parsed is not None, f"{paper_id} is served without a text"
-        store.put_card(keys[paper_id], write_card(paper_id, record.metadata, parsed, settings.cards))
-        progress("summary_cards", done, len(stale), paper_id)
-    return len(stale)
+        card = write_card(paper_id, record.metadata, parsed, settings.cards)
+        if writer is not None:
+            try:
+                card = writer.write(card, record.metadata, parsed)
+                done.num_by_model += 1
+            except CardFailedError as error:
+                failures.setdefault(error.message, []).append(paper_id)
+        done.num_extractive += card.writer == EXTRACTIVE
+        store.put_card(card_key(bases[paper_id], card.writer), card)
+        progress("summary_cards", number, len(stale), paper_id)
+    if failures:
+        store.set_meta(FAILED, True)
+    done.notes = tuple(
+        f"{len(papers)} summary card(s), of {', '.join(papers[:3])}{', …' if len(papers) > 3 else ''}, are extractive "
+        f"and are tried again at the next ingest: {reason}."
+        for reason, papers in failures.items()
+    )
+    return done
 
 
 def _sample(cards: Mapping[str, Card], seed: str) -> dict[str, str]:

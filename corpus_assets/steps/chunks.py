@@ -10,6 +10,7 @@ from corpus_assets.chunking import CHUNKER_VERSION, chunk_paper, embed_text
 from corpus_assets.embedding.protocol import Embedder
 from corpus_assets.model import PaperRecord
 from corpus_assets.settings import Settings, fingerprint
+from corpus_assets.steps.card_plan import begin_attempt
 from corpus_assets.steps.report import Progress, StepReport, no_progress
 from corpus_assets.store.working import Doc, WorkingStore
 
@@ -19,6 +20,7 @@ def chunk_papers(
 ) -> StepReport:
     """Replace the chunks of papers that changed; the others keep theirs, ids and all."""
     started = time.monotonic()
+    begin_attempt(store, settings)
     served = [record for record in store.papers().values() if record.is_served]
     have = store.chunk_keys()
     docs = store.docs()

@@ -309,6 +309,10 @@ class WorkingStore:
         rows = self._con.execute("SELECT paper_id, key, card FROM cards ORDER BY paper_id").fetchall()
         return {row[0]: (row[1], card_from(json.loads(row[2]))) for row in rows}
 
+    def card_keys(self) -> dict[str, str]:
+        """Return paper id -> key of its card."""
+        return dict(self._con.execute("SELECT paper_id, key FROM cards ORDER BY paper_id").fetchall())
+
     def put_card(self, key: str, card: Card) -> None:
         """Store a paper's card."""
         self._con.execute("INSERT OR REPLACE INTO cards VALUES (?, ?, ?)", [card.paper_id, key, duck.to_json(card)])

@@ -105,9 +105,9 @@ def run_on_terminal(*arguments: str) -> bytes:
     return shown
 
 
-def run_program(*arguments: str, env: dict[str, str] | None = None, text: bool = True, **options):
+def run_program(*arguments: str, env: dict[str, str] | None = None, text: bool = True, timeout: int = 240, **options):
     """Run the installed program in a process of its own, offline and with one thread."""
     full = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"} if env is None else env
     return subprocess.run(
-        [str(PROGRAM), *arguments], capture_output=True, text=text, env=full, timeout=240, check=False, **options
+        [str(PROGRAM), *arguments], capture_output=True, text=text, env=full, timeout=timeout, check=False, **options
     )

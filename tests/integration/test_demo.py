@@ -19,7 +19,7 @@ QUESTION = (
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> str:
     home = str(tmp_path_factory.mktemp("demo") / "home")
-    done = run_program("ingest", str(PAPERS), "--home", home)
+    done = run_program("ingest", str(PAPERS), "--home", home, timeout=900)
     assert done.returncode == 0, done.stderr
     return home
 
