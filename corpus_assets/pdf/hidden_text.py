@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from corpus_assets.pdf.mupdf import load_pymupdf
@@ -38,7 +39,10 @@ _INSTRUCTION = re.compile(
 def is_instruction_like(text: str) -> bool:
     """Return whether a passage reads like an order to a language model rather than like a paper."""
     lowered = text.lower()
-    return any(word in lowered for word in _INSTRUCTION_WORDS) and _INSTRUCTION.search(text) is not None
+    for word in _INSTRUCTION_WORDS:
+        if word in lowered:
+            return _INSTRUCTION.search(text) is not None
+    return False
 
 
 def take_hidden_text(page: Any, page_dict: dict[str, Any]) -> tuple[list[str], bool]:
@@ -89,7 +93,7 @@ def take_hidden_text(page: Any, page_dict: dict[str, Any]) -> tuple[list[str], b
                 else:
                     suspects.append(span)
     if suspects:
-        picture = _PagePicture(page)
+        picture = _PagePicture(page, [span["bbox"] for span in suspects])
         removed.update(id(span) for span in suspects if not picture.has_contrast(span["bbox"]))
         has_visible = has_visible or any(id(span) not in removed for span in suspects)
     if has_visible:  # where all text is tiny, the page is drawn to another scale
@@ -118,21 +122,27 @@ def find_image_cover(page: Any) -> float:
 
 
 class _PagePicture:
-    """The page in grey, rendered once; unrotated, so that text boxes point into it."""
+    """The part of the page that holds some boxes, in grey; unrotated, so that the boxes point into it."""
 
-    def __init__(self, page: Any) -> None:
+    def __init__(self, page: Any, boxes: Sequence[tuple[float, float, float, float]]) -> None:
         pymupdf = load_pymupdf()
         area = max(1.0, page.rect.width * page.rect.height)
         self.zoom = min(2.0, (MAX_RENDER_PIXELS / area) ** 0.5)
         matrix = page.derotation_matrix * pymupdf.Matrix(self.zoom, self.zoom)
-        pixmap = page.get_pixmap(matrix=matrix, colorspace=pymupdf.csGRAY, alpha=False)
+        clip = None
+        if not page.rotation:
+            x0, y0, x1, y1 = zip(*boxes, strict=True)
+            clip = pymupdf.Rect(min(x0) - 2, min(y0) - 2, max(x1) + 2, max(y1) + 2) & page.rect
+            clip = None if clip.is_empty else clip
+        pixmap = page.get_pixmap(matrix=matrix, colorspace=pymupdf.csGRAY, alpha=False, clip=clip)
+        self.x, self.y = (pixmap.x, pixmap.y) if clip is not None else (0, 0)
         self.width, self.height, self.stride = pixmap.width, pixmap.height, pixmap.stride
         self.samples = bytes(pixmap.samples)
 
     def has_contrast(self, box: tuple[float, float, float, float]) -> bool:
         """Return whether the lightest and the darkest pixel of a box differ as text and paper do."""
-        left, right = max(0, int(box[0] * self.zoom)), min(self.width, int(box[2] * self.zoom) + 1)
-        top, bottom = max(0, int(box[1] * self.zoom)), min(self.height, int(box[3] * self.zoom) + 1)
+        left, right = max(0, int(box[0] * self.zoom) - self.x), min(self.width, int(box[2] * self.zoom) + 1 - self.x)
+        top, bottom = max(0, int(box[1] * self.zoom) - self.y), min(self.height, int(box[3] * self.zoom) + 1 - self.y)
         if left >= right:
             return False
         darkest, lightest = 255, 0

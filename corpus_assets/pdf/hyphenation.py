@@ -44,8 +44,11 @@ _COMPOUND_HEADS = frozenset(_COMPOUND_HEADS_TEXT.split())
 _BOUND = frozenset(_BOUND_TEXT.split())
 
 _HYPHENS = "-‐"
+_LONG_WORD = re.compile(r"\w+(?:-\w+)*")
 _WORD = re.compile(r"[^\W\d_]+(?:[-‐][^\W\d_]+)*")
-_BROKEN_WORD = re.compile(r"\S{1,40}[-‐]\n\S{1,40}")  # bounded: a sequence of 30,000 letters is one word
+_LINE_END_HYPHEN = re.compile(r"[-‐]\n")
+_WORD_BEFORE = re.compile(r"\S{1,40}$")  # bounded: a sequence of 30,000 letters is one word
+_WORD_AFTER = re.compile(r"\S{1,40}")
 _LAST_WORD = re.compile(r"([^\W_]+)[-‐]$")
 _FIRST_WORD = re.compile(r"^([^\W\d_]+)")
 _LAST_TOKEN = re.compile(r"\S+$")
@@ -58,10 +61,11 @@ class Joiner:
     """Joins lines of one document; knows the words the document itself writes, whole and with hyphens."""
 
     def __init__(self, lines: Iterable[str]) -> None:
-        text = _BROKEN_WORD.sub(" ", "\n".join(lines)).lower().replace("‐", "-")
-        counts = Counter(_WORD.findall(text))
-        self._hyphenated = Counter({word: count for word, count in counts.items() if "-" in word})
-        self._words = Counter({word: count for word, count in counts.items() if "-" not in word})
+        text = _drop_broken_words("\n".join(lines)).lower().replace("‐", "-")
+        self._words = Counter(_find_words(text))
+        self._hyphenated = Counter({word: self._words[word] for word in self._words if "-" in word})
+        for word in self._hyphenated:
+            del self._words[word]
         for word, count in self._hyphenated.items():
             for part in word.split("-"):
                 self._words[part] += count
@@ -71,6 +75,8 @@ class Joiner:
         if not before or not after:
             return before, ""
         last = before[-1]
+        if "a" <= last <= "z" and "/" not in before[-120:]:
+            return before, " "
         if last == SOFT_HYPHEN:
             return before[:-1], ""
         if last.isalnum() and not before.isascii() and _NO_SPACE_SCRIPTS.match(last):
@@ -143,3 +149,28 @@ class Joiner:
         if low_left in _BOUND:
             return True
         return not (left_known and right_known and len(left) >= 3 and len(right) >= 4)
+
+
+def _find_words(text: str) -> list[str]:
+    """Return the words and compounds (as ``_WORD`` finds them, at half the cost: most have letters alone)."""
+    words: list[str] = []
+    for word in _LONG_WORD.findall(text):
+        if word.isalpha():
+            words.append(word)
+        else:
+            words.extend(_WORD.findall(word))
+    return words
+
+
+def _drop_broken_words(text: str) -> str:
+    """Return the text without the words a hyphen breaks at a line's end: what they are is what is asked."""
+    parts: list[str] = []
+    end = 0  # of what is written or dropped
+    for hyphen in _LINE_END_HYPHEN.finditer(text):
+        before = _WORD_BEFORE.search(text[max(end, hyphen.start() - 40) : hyphen.start()])
+        after = _WORD_AFTER.match(text, hyphen.end())
+        if before and after and hyphen.start() >= end:
+            parts.append(text[end : hyphen.start() - len(before[0])])
+            end = after.end()
+    parts.append(text[end:])
+    return " ".join(parts)

@@ -64,16 +64,16 @@ def _split(lines: list[Line], depth: int) -> list[list[Line]]:
 
 def _find_gutter(lines: list[Line]) -> tuple[float, float] | None:
     """Return the x range of the best vertical gutter, or None where the text does not stand in columns."""
-    x_min, x_max = min(line.x0 for line in lines), max(line.x1 for line in lines)
+    x_min, x_max = min([line.x0 for line in lines]), max([line.x1 for line in lines])
     width = x_max - x_min
     if width < 100:
         return None
-    starts = Counter(2 * round(line.x0 / 2) for line in lines)
+    starts = Counter([2 * round(line.x0 / 2) for line in lines])
     low, high = x_min + 0.15 * width, x_min + 0.9 * width
     candidates = [x for x, count in starts.most_common(12) if low < x < high and count >= MIN_COLUMN_LINES]
     best: tuple[float, float] | None = None
     for candidate in candidates:
-        right_edge = min(line.x0 for line in lines if abs(line.x0 - candidate) <= 2)
+        right_edge = min([line.x0 for line in lines if -2 <= line.x0 - candidate <= 2])
         score = _score_gutter(lines, right_edge - MIN_GUTTER, right_edge)
         if score > 0 and (best is None or score > best[0]):
             best = (score, right_edge)
@@ -98,13 +98,13 @@ def _score_gutter(lines: list[Line], left_edge: float, right_edge: float) -> flo
 
 
 def _count_beside(lines: list[Line], others: list[Line]) -> int:
-    top, bottom = min(line.y0 for line in others), max(line.y1 for line in others)
-    return sum(1 for line in lines if line.y1 > top and line.y0 < bottom)
+    top, bottom = min([line.y0 for line in others]), max([line.y1 for line in others])
+    return len([line for line in lines if line.y1 > top and line.y0 < bottom])
 
 
 def _looks_like_text(lines: list[Line]) -> bool:
     """Return whether a column holds running text (or entries of a list), not a table's cells."""
-    widths = sorted(line.x1 - line.x0 for line in lines)
+    widths = sorted([line.x1 - line.x0 for line in lines])
     full = widths[int(0.9 * (len(widths) - 1))]
     running = [
         len(line.text)
@@ -119,10 +119,13 @@ def _find_spanning(lines: list[Line], middle: float) -> set[int]:
     crossing = [line for line in lines if line.x0 < middle - 2 and line.x1 > middle + 2]
     spanning: set[int] = set()
     for line in crossing:
+        y0, y1 = line.y0, line.y1
         beside = [
             other
             for other in lines
-            if other is not line
+            if other.y0 < y1
+            and other.y1 > y0
+            and other is not line
             and min(other.y1, line.y1) - max(other.y0, line.y0) > 0.5 * min(other.height, line.height)
             and (other.x0 > line.x1 - 1 or other.x1 < line.x0 + 1)
         ]
@@ -156,8 +159,10 @@ def _by_rows(lines: list[Line]) -> list[Line]:
             rows.append([line])
     result: list[Line] = []
     for row in rows:
-        is_rtl = any(line.is_rtl for line in row)
-        result.extend(sorted(row, key=lambda item: item.order if is_rtl else item.x0))
+        if len(row) > 1:
+            is_rtl = any(line.is_rtl for line in row)
+            row.sort(key=lambda item: item.order if is_rtl else item.x0)
+        result.extend(row)
     return result
 
 

@@ -40,6 +40,7 @@ def load_trigrams() -> frozenset[str]:
     return frozenset(triple for triple, count in counts.items() if count >= 2)
 
 
+@lru_cache(maxsize=50_000)
 def is_word(word: str) -> bool:
     """Return whether a word, or what is left of it without a common ending, is in the lexicon."""
     lexicon = load_lexicon()

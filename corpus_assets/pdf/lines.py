@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
+from unicodedata import normalize
 
 from corpus_assets.pdf.normalise import GLYPH_LOSS, clean_text, compose_detached_accents, to_subscript, to_superscript
 
-BOLD_FLAG = 16
-ITALIC_FLAG = 2
+BOLD, ITALIC = 1, 2  # a piece's style
+UPRIGHT = (1, 0)
 MAX_DOUBLE_SHIFT = 2.1  # points
 SOFT_HYPHEN = "\u00ad"
 RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _BAD_CHARS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ufffd\ue000-\uf8ff\U000f0000-\U0010ffff]")
 
+_BOLD_FLAG, _ITALIC_FLAG = 16, 2  # mupdf's, of a span
 _BOLD_FONT_PARTS = ("bold", "black", "heavy", "semibold", "demi", "-medi", "cmbx", "cmssbx", "sfbx", "-bd")
+
+Piece = tuple[str, float, float, int]
 
 
 class Line:
@@ -26,7 +29,8 @@ class Line:
     ``bold`` is the share of bold characters, ``bold_prefix`` how many characters at the start are bold.
     ``order`` is the place in which the file draws the line.
     ``num_bad`` counts characters that stand for nothing (control, private use, U+FFFD).
-    ``pieces`` are the raw spans ``(text, size, font, flags, baseline, x0, x1)`` until :meth:`finish` reads them.
+    ``pieces`` are ``(text, size, baseline, style)``, style being BOLD and ITALIC added up, until :meth:`finish`
+    reads them.
     """
 
     __slots__ = (
@@ -49,7 +53,7 @@ class Line:
         "y1",
     )
 
-    def __init__(self, x0: float, y0: float, x1: float, y1: float, block: int, pieces: list[tuple[Any, ...]]) -> None:
+    def __init__(self, x0: float, y0: float, x1: float, y1: float, block: int, pieces: list[Piece]) -> None:
         self.x0, self.y0, self.x1, self.y1 = x0, y0, x1, y1
         self.block = block
         self.pieces = pieces
@@ -80,9 +84,9 @@ class Line:
         """Take in a piece of the same printed line that stands to the right."""
         gap = max(other.x0 - self.x1, self.x0 - other.x1)
         if self.pieces and gap > 0.12 * min(self.pieces[-1][1], other.pieces[0][1]):
-            text, *rest = self.pieces[-1]
+            text, size, baseline, style = self.pieces[-1]
             if not text.endswith(" ") and not other.pieces[0][0].startswith(" "):
-                self.pieces[-1] = (text + " ", *rest)
+                self.pieces[-1] = (text + " ", size, baseline, style)
         self.pieces.extend(other.pieces)
         self.x0, self.x1 = min(self.x0, other.x0), max(self.x1, other.x1)
         self.y0, self.y1 = min(self.y0, other.y0), max(self.y1, other.y1)
@@ -90,17 +94,25 @@ class Line:
     def finish(self) -> None:
         """Fill text, size and style from the pieces."""
         pieces = self.pieces
-        if len(pieces) == 1:
-            raw, self.size, font, flags, self.baseline, _, _ = pieces[0]
-            bold = is_bold(font, flags)
-            self.italic = bool(flags & ITALIC_FLAG)
+        raw, size, baseline, style = pieces[0]
+        is_uniform = True
+        for piece in pieces[1:]:
+            if piece[1] != size or piece[2] != baseline or piece[3] != style:
+                is_uniform = False
+                break
+        if is_uniform:
+            if len(pieces) > 1:
+                raw = "".join([piece[0] for piece in pieces])
+            self.size, self.baseline = size, baseline
             text = clean_text(raw)
-            self.bold = 1.0 if bold else 0.0
-            self.bold_prefix = len(text.strip()) if bold else 0
+            if style:
+                self.italic = style & ITALIC != 0
+                if style & BOLD:
+                    self.bold, self.bold_prefix = 1.0, len(text.strip())
         else:
             raw, text = self._join_pieces()
         if not text.isascii() or "`" in text:
-            text = unicodedata.normalize("NFC", text)  # a mark may be a piece of its own
+            text = normalize("NFC", text)  # a mark may be a piece of its own
             self.is_rtl = RIGHT_TO_LEFT.search(text) is not None
             text, has_detached = compose_detached_accents(text)
             if has_detached:
@@ -112,57 +124,57 @@ class Line:
             if "\x1b" in raw or "\x9b" in raw:
                 self.flags = (*self.flags, "control_codes")
         self.text = " ".join(text.split())
-        if raw.rstrip().endswith(SOFT_HYPHEN) and self.text:
+        if SOFT_HYPHEN in raw and raw.rstrip().endswith(SOFT_HYPHEN) and self.text:
             self.text += SOFT_HYPHEN  # the paragraph joiner takes it away again
 
     def _join_pieces(self) -> tuple[str, str]:
-        weights: Counter[tuple[float, float]] = Counter()
+        weights: dict[tuple[float, float], int] = {}
         num_bold = num_italic = num_all = 0
         bold_prefix, in_prefix = 0, True
-        for piece in self.pieces:
-            length = len(piece[0].strip())
-            weights[(piece[1], piece[4])] += length
+        smallest = self.pieces[0][1]
+        for raw, size, baseline, style in self.pieces:
+            length = len(raw.strip())
+            key = (size, baseline)
+            weights[key] = weights.get(key, 0) + length
+            smallest = min(smallest, size)
             num_all += length
-            if is_bold(piece[2], piece[3]):
+            if style & BOLD:
                 num_bold += length
                 if in_prefix:
-                    bold_prefix += len(piece[0])
+                    bold_prefix += len(raw)
             elif length:
                 in_prefix = False
-            if piece[3] & ITALIC_FLAG:
+            if style & ITALIC:
                 num_italic += length
-        self.size, self.baseline = max(weights, key=lambda key: (weights[key], key[0])) if weights else (0.0, self.y1)
+        size, baseline = max(weights, key=lambda key: (weights[key], key[0])) if len(weights) > 1 else key
+        self.size, self.baseline = size, baseline
         self.bold = num_bold / num_all if num_all else 0.0
         self.bold_prefix = bold_prefix
         self.italic = num_italic * 2 > num_all
-        size, baseline = self.size, self.baseline
+        raws = "".join([piece[0] for piece in self.pieces])
+        if smallest >= 0.86 * size:  # nothing is small enough to be raised or lowered
+            return raws, clean_text(raws)
         parts = []
-        raws = []
-        for raw, piece_size, _, _, piece_baseline, _, _ in self.pieces:
-            raws.append(raw)
+        for raw, piece_size, piece_baseline, _ in self.pieces:
             cleaned = clean_text(raw)
-            rise = baseline - piece_baseline
-            if abs(rise) > 0.07 * size and piece_size < 0.86 * size and cleaned.strip():
+            if piece_size < 0.86 * size:
+                rise = baseline - piece_baseline
                 stripped = cleaned.strip()
-                head = cleaned[: len(cleaned) - len(cleaned.lstrip())]
-                tail = cleaned[len(cleaned.rstrip()) :]
-                cleaned = head + (to_superscript(stripped) if rise > 0.12 * size else to_subscript(stripped)) + tail
+                if stripped and abs(rise) > 0.07 * size:
+                    head = cleaned[: len(cleaned) - len(cleaned.lstrip())]
+                    tail = cleaned[len(cleaned.rstrip()) :]
+                    script = to_superscript(stripped) if rise > 0.12 * size else to_subscript(stripped)
+                    cleaned = head + script + tail
             parts.append(cleaned)
-        return "".join(raws), "".join(parts)
+        return raws, "".join(parts)
 
 
-_bold_fonts: dict[str, bool] = {}
-
-
-def is_bold(font: str, flags: int) -> bool:
-    """Return whether a span is bold by its flag or its font's name."""
-    if flags & BOLD_FLAG:
-        return True
-    known = _bold_fonts.get(font)
-    if known is None:
-        lowered = font.lower()
-        known = _bold_fonts[font] = any(part in lowered for part in _BOLD_FONT_PARTS)
-    return known
+@lru_cache(maxsize=10_000)
+def find_style(font: str, flags: int) -> int:
+    """Return BOLD and ITALIC added up, as a span's flags and its font's name say."""
+    lowered = font.lower()
+    is_bold = flags & _BOLD_FLAG or any(part in lowered for part in _BOLD_FONT_PARTS)
+    return (BOLD if is_bold else 0) + (ITALIC if flags & _ITALIC_FLAG else 0)
 
 
 def read_lines(page_dict: Mapping[str, Any]) -> tuple[list[Line], list[Line]]:
@@ -171,41 +183,50 @@ def read_lines(page_dict: Mapping[str, Any]) -> tuple[list[Line], list[Line]]:
     Upright is the direction most characters have, so a landscape page is read as a reader turns it.
     """
     by_direction: dict[tuple[int, int], list[Line]] = {}
-    sizes: Counter[tuple[int, int]] = Counter()
+    sizes: dict[tuple[int, int], int] = {}
     for number, block in enumerate(page_dict["blocks"]):
-        if block.get("type") != 0:
+        if block["type"] != 0:
             continue
         for raw in block["lines"]:
-            spans = raw["spans"]
             dx, dy = raw["dir"]
-            direction = (round(dx), round(dy)) if dx != 1.0 else (1, 0)
-            if direction == (1, 0):
-                pieces = [
-                    (s["text"], s["size"], s["font"], s["flags"], s["origin"][1], s["bbox"][0], s["bbox"][2])
-                    for s in spans
-                ]
-                x0, y0, x1, y1 = raw["bbox"]
+            direction = (round(dx), round(dy)) if dx != 1.0 else UPRIGHT
+            pieces, num_chars = _read_pieces(raw["spans"], direction)
+            x0, y0, x1, y1 = raw["bbox"] if direction == UPRIGHT else _turn_box(raw["bbox"], direction)
+            line = Line(x0, y0, x1, y1, number, pieces)
+            if direction in by_direction:
+                by_direction[direction].append(line)
+                sizes[direction] += num_chars
             else:
-                pieces = [(s["text"], s["size"], s["font"], s["flags"], *_turn_span(s, direction)) for s in spans]
-                x0, y0, x1, y1 = _turn_box(raw["bbox"], direction)
-            by_direction.setdefault(direction, []).append(Line(x0, y0, x1, y1, number, pieces))
-            sizes[direction] += sum(len(s["text"]) for s in spans)
+                by_direction[direction], sizes[direction] = [line], num_chars
     if not by_direction:
         return [], []
-    if not sizes[(1, 0)] or max(sizes.values()) > 2 * sizes[(1, 0)]:
+    if not sizes.get(UPRIGHT) or max(sizes.values()) > 2 * sizes[UPRIGHT]:
         main = max(sizes, key=lambda key: (sizes[key], key))
     else:
-        main = (1, 0)
+        main = UPRIGHT
     upright = by_direction.pop(main)
-    if main != (1, 0):
+    if main != UPRIGHT:
         left, top = min(line.x0 for line in upright), min(line.y0 for line in upright)
         shift_x, shift_y = min(left, 0.0) - 36, min(top, 0.0) - 36
         for line in upright:
             line.x0, line.x1 = line.x0 - shift_x, line.x1 - shift_x
             line.y0, line.y1 = line.y0 - shift_y, line.y1 - shift_y
-            line.pieces = [(t, s, f, fl, b - shift_y, a - shift_x, c - shift_x) for t, s, f, fl, b, a, c in line.pieces]
+            line.pieces = [(text, size, baseline - shift_y, style) for text, size, baseline, style in line.pieces]
     sideways = [line for lines in by_direction.values() for line in lines]
     return upright, sideways
+
+
+def _read_pieces(spans: Sequence[Mapping[str, Any]], direction: tuple[int, int]) -> tuple[list[Piece], int]:
+    """Return a line's pieces and the number of their characters."""
+    dx, dy = direction
+    if direction == UPRIGHT:
+        pieces = [(s["text"], s["size"], s["origin"][1], find_style(s["font"], s["flags"])) for s in spans]
+    else:
+        pieces = [
+            (s["text"], s["size"], s["origin"][1] * dx - s["origin"][0] * dy, find_style(s["font"], s["flags"]))
+            for s in spans
+        ]
+    return pieces, sum([len(piece[0]) for piece in pieces])
 
 
 def _turn_box(box: tuple[float, float, float, float], direction: tuple[int, int]) -> tuple[float, float, float, float]:
@@ -214,12 +235,6 @@ def _turn_box(box: tuple[float, float, float, float], direction: tuple[int, int]
     corners = [(x * dx + y * dy, y * dx - x * dy) for x in (x0, x1) for y in (y0, y1)]
     xs, ys = [c[0] for c in corners], [c[1] for c in corners]
     return min(xs), min(ys), max(xs), max(ys)
-
-
-def _turn_span(span: Mapping[str, Any], direction: tuple[int, int]) -> tuple[float, float, float]:
-    x, y = span["origin"]
-    box = _turn_box(span["bbox"], direction)
-    return y * direction[0] - x * direction[1], box[0], box[2]
 
 
 def merge_pieces(lines: Iterable[Line]) -> list[Line]:
@@ -231,7 +246,7 @@ def merge_pieces(lines: Iterable[Line]) -> list[Line]:
             last.absorb(line)
             continue
         for piece in line.pieces:
-            if not piece[0].isspace() and piece[0]:
+            if piece[0] and not piece[0].isspace():
                 merged.append(line)
                 last = line
                 break

@@ -22,6 +22,7 @@ BETTER_BY = 0.02  # likeness by which our OCR must beat the layer it replaces
 OFF_PAGE_REACH = 20_000  # points around the page in which text is looked for
 MAX_CONTENT_BYTES = 3_000_000  # larger content streams are read with the clip to the page, which bounds them
 SCAN_PAGE_COVER = 0.85
+DRAW_OBJECT = b"Do"  # the operator that paints a picture; a page whose content lacks it has none
 MIN_SCAN_PIXELS = 600
 MIN_OCR_CONFIDENCE = 0.35
 MIN_OCR_QUALITY = 0.35
@@ -45,7 +46,7 @@ def read_page(
     except MemoryError:
         raise
     except Exception as error:  # mupdf raises RuntimeError, ValueError and a family of its own, from anywhere
-        if isinstance(error, TypeError | AttributeError | KeyError | AssertionError):
+        if isinstance(error, TypeError | AttributeError | KeyError | NameError | AssertionError):
             raise  # ours
         message = clean_text(str(error)).strip() or type(error).__name__
         draft.state, draft.lines, draft.quality = PageState.UNREADABLE, [], 0.0
@@ -58,11 +59,12 @@ def _read(draft: PageDraft, page: Any, settings: ParseSettings, ocr: PageReader 
 
     flags = pymupdf.TEXTFLAGS_DICT & ~pymupdf.TEXT_PRESERVE_IMAGES
     box = None
-    if len(page.read_contents()) <= MAX_CONTENT_BYTES:  # what is off the page is wanted too: it is hidden text
-        box = pymupdf.Rect(-OFF_PAGE_REACH, -OFF_PAGE_REACH, OFF_PAGE_REACH, OFF_PAGE_REACH) + page.cropbox
-    text_page = page.get_textpage(clip=box, flags=flags)
-    page_dict = text_page.extractDICT()
-    page_dict["width"], page_dict["height"] = page.cropbox.width, page.cropbox.height
+    contents = page.read_contents()
+    crop = page.cropbox
+    if len(contents) <= MAX_CONTENT_BYTES:  # what is off the page is wanted too: it is hidden text
+        box = pymupdf.Rect(-OFF_PAGE_REACH, -OFF_PAGE_REACH, OFF_PAGE_REACH, OFF_PAGE_REACH) + crop
+    page_dict = page.get_textpage(clip=box, flags=flags).extractDICT()
+    page_dict["width"], page_dict["height"] = crop.width, crop.height
     draft.hidden, has_ocr_layer = take_hidden_text(page, page_dict)
     upright, sideways = read_lines(page_dict)
     draft.lines = merge_pieces(upright)
@@ -78,7 +80,7 @@ def _read(draft: PageDraft, page: Any, settings: ParseSettings, ocr: PageReader 
     elif _has_broken_metrics(draft.lines):
         draft.flags.add("broken_font_metrics")
         _replace_poor_layer(draft, page, settings, ocr)
-    elif has_ocr_layer or _is_scan(page):
+    elif has_ocr_layer or (DRAW_OBJECT in contents and _is_scan(page)):
         draft.flags.add("ocr_layer")
         _replace_poor_layer(draft, page, settings, ocr)
     elif num_chars < SPARSE_CHARS and not has_ocr_layer and find_image_cover(page) >= SCAN_COVER:

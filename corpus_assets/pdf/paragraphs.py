@@ -37,11 +37,11 @@ def split_paragraphs(run: list[Line], run_number: int) -> list[Paragraph]:
     """Return the paragraphs of one column, from gaps, indents, short last lines, type and list marks."""
     if not run:
         return []
-    if 2 * sum(1 for line in run if line.is_rtl) > len(run):
+    if 2 * len([line for line in run if line.is_rtl]) > len(run):
         for line in run:  # mirrored, a right-to-left column is indented and ends short on the same sides as any other
             line.x0, line.x1 = -line.x1, -line.x0
     leading = _find_leading(run)
-    body = max(Counter(round(line.size, 1) for line in run).items(), key=lambda item: item[1])[0]
+    body = max(Counter([round(line.size, 1) for line in run]).items(), key=lambda item: item[1])[0]
     same = [line for line in run if abs(line.size - body) < 0.3] or run
     left = _common_left(same)
     right = sorted(line.x1 for line in same)[min(len(same) - 1, int(0.9 * len(same)))]
@@ -96,7 +96,7 @@ def _starts_paragraph(
 ) -> bool:
     last = current[-1]
     size = max(line.size, last.size, 1.0)
-    if _is_lone_title(last, right) and len(current) == 1:
+    if len(current) == 1 and _is_lone_title(last, right):
         return True
     if abs(line.size - last.size) > max(0.6, 0.07 * size):
         return True

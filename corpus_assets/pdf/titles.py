@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from corpus_assets.model import SectionKind
 
@@ -129,6 +130,7 @@ NUMBERING = re.compile(
 _TRIM = re.compile(r"^[\s■•*§|:–—-]+|[\s:.–—|-]+$")
 
 
+@lru_cache(maxsize=4096)
 def strip_numbering(title: str) -> tuple[str, str]:
     """Return a heading's number (``"2.1"``, ``"IV"``, ``""``) and its bare title."""
     match = NUMBERING.match(title.strip())
@@ -140,6 +142,7 @@ def strip_numbering(title: str) -> tuple[str, str]:
     return "", _TRIM.sub("", title)
 
 
+@lru_cache(maxsize=4096)
 def classify_title(title: str) -> SectionKind:
     """Return what a section titled like this is for; OTHER when the title is the paper's own."""
     number, bare = strip_numbering(title)
@@ -157,6 +160,7 @@ def _kind_of(bare: str) -> SectionKind | None:
     return None
 
 
+@lru_cache(maxsize=4096)  # a line is asked about again and again, from the paragraphs' and the headings' side
 def is_known_title(text: str) -> bool:
     """Return whether the whole text, its numbering aside, is a title that papers share."""
     if len(text) > 120 or (text.endswith(".") and text.count(" ") > 3):
