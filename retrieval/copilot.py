@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from retrieval.stance import StanceModel
 
 MODEL_STAGES = frozenset({"plan", "shortlist", "themes", "write", "verify_claims"})
+MAX_THREADS = 4
 ABSTENTION = "Not enough evidence in the corpus to answer this."
 
 
@@ -101,7 +103,9 @@ def make_context(
     def load() -> Embedder:
         from corpus_assets.embedding.registry import load_embedder
 
-        return load_embedder(generation.manifest.embedder.name, settings.models_path, threads=1)
+        # The number of threads changes no vector, only the time the sentences of the passages take.
+        threads = settings.run.threads or min(MAX_THREADS, os.cpu_count() or 1)
+        return load_embedder(generation.manifest.embedder.name, settings.models_path, threads=threads)
 
     mode, degraded = serving_mode(settings, generation.id)
     return AskContext(

@@ -33,6 +33,7 @@ from retrieval.passages import GLYPH_LOSS, Candidate
 from retrieval.relevance import Relevance, judge_relevance
 from retrieval.rerank import (
     keep_best,
+    keep_head,
     load_cross_encoder,
     rerank,
     score_passages,
@@ -144,6 +145,8 @@ def stage_rerank(state: AskState, ctx: AskContext) -> Outcome:
         scored = score_passages(state.planned, candidates, cross_encoder)
         candidates = keep_best(scored, num=max(k + k // 2, 12), rrf_k=settings.rrf_k)
         scores = {item.chunk_id: item.relevance for item in candidates}
+    elif settings.reranker != "off":
+        candidates = keep_head(candidates, num=max(k + k // 2, 12))
     sentences = score_sentences(state.planned, candidates, ctx.reader, ctx.terms, embedder)
     ranked = rerank(
         candidates,
