@@ -21,17 +21,17 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from corpus_assets.settings import IndexSettings, RetrievalSettings, Settings
+from evaluation.answers.corpora import MemoEmbedder
 from retrieval.pipeline import AskContext, AskState, stage_plan, stage_rerank, stage_search
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from corpus_assets.embedding.protocol import Embedder
     from evaluation.beir import BeirCorpus, BeirDocument
 
 SEED = 20
@@ -46,29 +46,6 @@ SIGNS = {
     "unknown_share": -1,
     "rarest_missing": -1,
 }
-
-
-@dataclass
-class MemoEmbedder:
-    """Remembers document vectors: the same sentences come up for many questions."""
-
-    inner: Embedder
-    known: dict[str, NDArray[np.float32]]
-
-    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return unit vectors; only new texts are computed."""
-        new = sorted({text for text in texts if text not in self.known}, key=len)
-        for start in range(0, len(new), 64):
-            batch = new[start : start + 64]
-            self.known.update(zip(batch, self.inner.embed_documents(batch), strict=True))
-        return np.stack([self.known[text] for text in texts])
-
-    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return unit vectors of questions."""
-        return self.inner.embed_queries(texts)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
 
 
 @dataclass(frozen=True)

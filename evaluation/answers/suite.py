@@ -110,11 +110,15 @@ def run_suites(run: SuiteRun, names: Sequence[str] = ()) -> dict[str, Any]:
         for name in names or SUITES:
             run.on_progress(name)
             try:
-                rows += SUITES[name](run)
+                found = SUITES[name](run)
             except BadInputError:
                 raise
             except CopilotError as error:
-                rows.append(Row(name, "could not run", 0.0, 0, "at least", 1.0, note=str(error)))
+                found = [Row(name, "could not run", 0.0, 0, "at least", 1.0, note=str(error))]
+            for row in found:
+                shown = "not measured" if row.value is None else f"{row.value:.4g}"
+                run.on_progress(f"  {row.name}: {shown}, n {row.num_cases}")
+            rows += found
     from retrieval.copilot import load_model
 
     model = load_model(run.settings)
@@ -177,7 +181,7 @@ def run_abstention(run: SuiteRun) -> list[Row]:
 
     if run.published is None:
         return [Row("abstention", "questions of another field", None, 0, "at least", 0.95, note=NEEDS_CORPUS)]
-    return measure_abstention(_published_asker(run, run.published), run.data, run.most(NUM_FOREIGN))
+    return measure_abstention(_published_asker(run, run.published, remembers=True), run.data, run.most(NUM_FOREIGN))
 
 
 def run_shape(run: SuiteRun) -> list[Row]:
@@ -213,8 +217,8 @@ def run_injection(run: SuiteRun) -> list[Row]:
         return measure_injection(corpus)
 
 
-def _published_asker(run: SuiteRun, generation: Generation) -> Asker:
-    return make_asker(run.settings, generation, run.papers_dir or run.settings.papers_dir)
+def _published_asker(run: SuiteRun, generation: Generation, *, remembers: bool = False) -> Asker:
+    return make_asker(run.settings, generation, run.papers_dir or run.settings.papers_dir, remembers=remembers)
 
 
 def _again(asker: Asker) -> Asker:
