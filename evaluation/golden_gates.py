@@ -99,7 +99,7 @@ def check_no_regression(quality: QualityOf) -> GateResult:
             0.0,
             floor,
             passed=True,
-            detail="nothing is published yet: there is nothing to fall behind",
+            detail="no other generation is published: there is nothing to fall behind",
             extra={"golden_hash": golden_hash},
         )
     measured, before = quality.comparable
@@ -242,7 +242,7 @@ def check_p95_latency(quality: QualityOf) -> GateResult:
             ceiling,
             passed=True,
             num_cases=num,
-            detail=f"p95 of {mode} {p95:.0f} ms; nothing published to compare with",
+            detail=f"p95 of {mode} {p95:.0f} ms; no other generation is published to compare with",
             extra=extra,
         )
     old_mode = mode if mode in before.benchmark.runs else "fts_only"

@@ -146,7 +146,7 @@ def check_no_lost_papers(context: GateContext) -> GateResult:
     """Every published paper whose file is still in the folder is served again, with about as much text."""
     name, published, candidate = "no_lost_papers", context.published, context.candidate
     if published is None:
-        return GateResult(name, 1.0, 1.0, passed=True, detail="nothing is published yet: nothing can be lost")
+        return GateResult(name, 1.0, 1.0, passed=True, detail="no other generation is published: nothing can be lost")
     folder = Path(candidate.manifest.papers_dir)
     by_digest = {record.doc_sha256: record for record in candidate.papers.values()}
     lost: list[dict[str, Any]] = []

@@ -183,9 +183,10 @@ def ranked(
     while left and len(chosen) < k:
         best: Sentence | None = None
         best_value = float("-inf")
+        shown = {other.key for other in against}
         for sentence in left:
             redundancy = max((overlap(stems[sentence.key], stems[other.key]) for other in against), default=0.0)
-            if redundancy >= NEAR_DUPLICATE or any(sentence.key == other.key for other in against):
+            if redundancy >= NEAR_DUPLICATE or any(part.key in shown for part in with_neighbours([sentence])):
                 continue
             num_same = sum(other.paper_id == sentence.paper_id for other in against)
             value = scores[sentence.key] - REDUNDANCY_WEIGHT * redundancy - SAME_PAPER * min(num_same, 4)
@@ -194,7 +195,7 @@ def ranked(
         if best is None:
             break
         chosen.append(best)
-        against.append(best)
+        against.extend(with_neighbours([best]))
         left.remove(best)
     return chosen
 
