@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -45,7 +46,13 @@ CREATE TABLE IF NOT EXISTS chunks (chunk_id VARCHAR, paper_id VARCHAR, section V
 CREATE TABLE IF NOT EXISTS embeddings (fingerprint VARCHAR, text_sha256 VARCHAR, vector BLOB,
     PRIMARY KEY (fingerprint, text_sha256));
 CREATE TABLE IF NOT EXISTS cards (paper_id VARCHAR PRIMARY KEY, key VARCHAR, card VARCHAR);
+CREATE TABLE IF NOT EXISTS paper_vectors (paper_id VARCHAR PRIMARY KEY, key VARCHAR, vector BLOB, text VARCHAR);
+ALTER TABLE chunk_sets ADD COLUMN IF NOT EXISTS digest VARCHAR DEFAULT '';
+ALTER TABLE chunk_sets ADD COLUMN IF NOT EXISTS num_retrievable INTEGER DEFAULT 0;
+ALTER TABLE docs ADD COLUMN IF NOT EXISTS parsed_sha256 VARCHAR DEFAULT '';
 """
+_IN_JSON = """(SELECT unnest(from_json(?, '["VARCHAR"]')))"""  # a list as one parameter: 50 µs a value otherwise
+_PAPERS_AT_ONCE = 64  # papers whose chunks are fetched together
 
 CHUNK_COLUMNS = {
     "chunk_id": "VARCHAR",
@@ -91,6 +98,15 @@ class ChunkDigest(NamedTuple):
     digest: str
     embed_sha256: str
     is_retrievable: bool
+
+
+class PaperContent(NamedTuple):
+    """What a served paper amounts to: digests of its chunks and of its text, pages and sections."""
+
+    chunks_digest: str
+    body_digest: str
+    num_chunks: int
+    num_retrievable: int
 
 
 class WorkingStore:
@@ -175,14 +191,15 @@ class WorkingStore:
 
     def put_doc(self, doc: Doc, parsed: ParsedPaper | None) -> None:
         """Store what became of one document."""
+        body = duck.to_json(parsed) if parsed else ""
         self._con.execute(
-            "INSERT OR REPLACE INTO docs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO docs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 doc.sha256,
                 doc.parse_key,
                 doc.status.value,
                 doc.reason,
-                duck.to_json(parsed) if parsed else "",
+                body,
                 doc.text_sha256,
                 doc.num_pages,
                 doc.num_expected,
@@ -192,6 +209,7 @@ class WorkingStore:
                 duck.to_json(doc.metadata),
                 duck.to_json(doc.flags),
                 duck.to_json(doc.states),
+                hashlib.sha256(body.encode("utf-8")).hexdigest(),
             ],
         )
 
@@ -219,8 +237,23 @@ class WorkingStore:
                 {"paper_id": "VARCHAR", "sha256": "VARCHAR", "record": "VARCHAR"},
                 [(record.paper_id, record.doc_sha256, duck.to_json(record)) for record in records],
             )
-            for table in ("chunks", "chunk_sets", "cards"):
-                self._con.execute(f"DELETE FROM {table} WHERE NOT list_contains(?::VARCHAR[], paper_id)", [served])
+            for table in ("chunks", "chunk_sets", "cards", "paper_vectors"):
+                self._con.execute(f"DELETE FROM {table} WHERE paper_id NOT IN {_IN_JSON}", [json.dumps(served)])
+
+    def records_digest(self) -> str:
+        """Return the digest of every record, served or not."""
+        digest = hashlib.sha256()
+        for (record,) in self._con.execute("SELECT record FROM papers ORDER BY paper_id").fetchall():
+            digest.update(record.encode("utf-8", "surrogatepass") + b"\n")
+        return digest.hexdigest()[:16]
+
+    def paper_contents(self) -> dict[str, PaperContent]:
+        """Return what each served paper amounts to, in order of paper id; papers not chunked yet are left out."""
+        rows = self._con.execute(
+            "SELECT sets.paper_id, sets.digest, docs.parsed_sha256, sets.num_chunks, sets.num_retrievable "
+            "FROM chunk_sets AS sets JOIN papers USING (paper_id) JOIN docs USING (sha256) ORDER BY sets.paper_id"
+        ).fetchall()
+        return {row[0]: PaperContent(*row[1:]) for row in rows}
 
     # -- chunks ------------------------------------------------------------------------------------------------
 
@@ -237,7 +270,11 @@ class WorkingStore:
                 for chunk, sha in zip(chunks, embed_sha256s, strict=True)
             ]
             self._insert("chunks", {**CHUNK_COLUMNS, "embed_sha256": "VARCHAR"}, rows)
-            self._con.execute("INSERT OR REPLACE INTO chunk_sets VALUES (?, ?, ?)", [paper_id, key, len(chunks)])
+            self._con.execute(
+                "INSERT OR REPLACE INTO chunk_sets (paper_id, key, num_chunks, digest, num_retrievable) "
+                "VALUES (?, ?, ?, ?, ?)",
+                [paper_id, key, len(chunks), _digest_of(rows), sum(chunk.is_retrievable for chunk in chunks)],
+            )
 
     def chunks(self, paper_id: str | None = None) -> Iterator[tuple[Chunk, str]]:
         """Yield (chunk, sha256 of its embedded text) in order of chunk id, all or one paper's."""
@@ -248,6 +285,24 @@ class WorkingStore:
             for row in rows:
                 fields = dict(zip(CHUNK_COLUMNS, row, strict=False))
                 yield Chunk(**{**fields, "section_kind": SectionKind(fields["section_kind"])}), row[-1]
+
+    def chunks_of(self, paper_ids: Sequence[str]) -> Iterator[tuple[Chunk, str]]:
+        """Yield (chunk, sha256 of its embedded text) of some papers, a few dozen papers in memory at a time.
+
+        In order of paper id, within a paper of chunk id.
+        """
+        fields = ", ".join(CHUNK_COLUMNS)
+        ordered = sorted(paper_ids)
+        for start in range(0, len(ordered), _PAPERS_AT_ONCE):
+            some = ordered[start : start + _PAPERS_AT_ONCE]
+            rows = self._con.execute(
+                f"SELECT {fields}, embed_sha256 FROM chunks WHERE paper_id BETWEEN ? AND ? "
+                f"AND paper_id IN {_IN_JSON} ORDER BY paper_id, chunk_id",
+                [some[0], some[-1], json.dumps(some)],
+            ).fetchall()
+            for row in rows:
+                values = dict(zip(CHUNK_COLUMNS, row, strict=False))
+                yield Chunk(**{**values, "section_kind": SectionKind(values["section_kind"])}), row[-1]
 
     def chunk_digest_rows(self) -> list[ChunkDigest]:
         """Return what identifies each chunk's content, in order of chunk id."""
@@ -265,8 +320,62 @@ class WorkingStore:
 
     def missing_embeddings(self, fingerprint: str, keys: Sequence[str]) -> set[str]:
         """Return those of ``keys`` (sha256 of embedded texts) that have no vector under this fingerprint."""
-        have = self._con.execute("SELECT text_sha256 FROM embeddings WHERE fingerprint = ?", [fingerprint]).fetchall()
+        have = self._con.execute(
+            f"SELECT text_sha256 FROM embeddings WHERE fingerprint = ? AND text_sha256 IN {_IN_JSON}",
+            [fingerprint, json.dumps(list(keys))],
+        ).fetchall()
         return set(keys) - {row[0] for row in have}
+
+    def papers_to_embed(self, fingerprint: str) -> tuple[list[str], int]:
+        """Return the papers with a retrievable chunk whose text has no vector yet, and how many such texts there are."""
+        rows = self._con.execute(
+            "SELECT paper_id, embed_sha256 FROM chunks WHERE is_retrievable AND NOT EXISTS (SELECT 1 FROM embeddings "
+            "WHERE embeddings.fingerprint = ? AND embeddings.text_sha256 = chunks.embed_sha256)",
+            [fingerprint],
+        ).fetchall()
+        return sorted({row[0] for row in rows}), len({row[1] for row in rows})
+
+    def chunk_vectors(
+        self, fingerprint: str, paper_ids: Collection[str], dimension: int
+    ) -> Iterator[tuple[list[tuple[str, str]], NDArray[np.float32]]]:
+        """Yield ([(chunk id, paper id)], vectors (n, dimension)) of papers' retrievable chunks, in no order, in batches.
+
+        Raises ``StoreError`` when a vector is missing.
+        """
+        import numpy as np
+
+        wanted = json.dumps(list(paper_ids))
+        chosen = f"FROM chunks WHERE is_retrievable AND paper_id IN {_IN_JSON}"
+        row = self._con.execute(f"SELECT count(*) {chosen}", [wanted]).fetchone()
+        num_wanted = int(row[0]) if row else 0
+        cursor = self._con.cursor()
+        cursor.execute(
+            "SELECT chosen.chunk_id, chosen.paper_id, embeddings.vector FROM embeddings JOIN "
+            f"(SELECT chunk_id, paper_id, embed_sha256 {chosen}) AS chosen "
+            "ON embeddings.text_sha256 = chosen.embed_sha256 WHERE embeddings.fingerprint = ?",
+            [wanted, fingerprint],
+        )
+        num_found = 0
+        while rows := cursor.fetchmany(4096):
+            num_found += len(rows)
+            vectors = np.frombuffer(b"".join(row[2] for row in rows), dtype=np.float32)
+            yield [(row[0], row[1]) for row in rows], vectors.reshape(len(rows), dimension)
+        cursor.close()
+        if num_found != num_wanted:
+            raise StoreError(
+                f"{num_wanted - num_found} of {num_wanted} vectors are missing in {self.path}.",
+                hint="Materialise the embeddings asset (or run ingest) again.",
+            )
+
+    def paper_vectors(self) -> dict[str, tuple[str, bytes, str]]:
+        """Return paper id -> (key, vector as bytes, text that names it), as last put."""
+        rows = self._con.execute("SELECT paper_id, key, vector, text FROM paper_vectors").fetchall()
+        return {row[0]: (row[1], row[2], row[3]) for row in rows}
+
+    def put_paper_vectors(self, rows: Iterable[tuple[str, str, bytes, str]]) -> None:
+        """Keep (paper id, key, vector, text) for the next ingest."""
+        with self._transaction():
+            self._con.executemany("INSERT OR REPLACE INTO paper_vectors VALUES (?, ?, ?, ?)", [list(r) for r in rows])
 
     def put_embeddings(self, fingerprint: str, keys: Sequence[str], vectors: NDArray[np.float32]) -> None:
         """Cache unit vectors, one a key."""
@@ -280,7 +389,8 @@ class WorkingStore:
         import numpy as np
 
         rows = self._con.execute(
-            "SELECT text_sha256, vector FROM embeddings WHERE fingerprint = ?", [fingerprint]
+            f"SELECT text_sha256, vector FROM embeddings WHERE fingerprint = ? AND text_sha256 IN {_IN_JSON}",
+            [fingerprint, json.dumps(list(keys))],
         ).fetchall()
         found = dict(rows)
         matrix = np.empty((len(keys), dimension), dtype=np.float32)
@@ -293,14 +403,17 @@ class WorkingStore:
             matrix[i] = np.frombuffer(found[key], dtype=np.float32)
         return matrix
 
-    def drop_unused_embeddings(self, used: Sequence[str]) -> int:
-        """Delete vectors whose text is in no chunk and no card any more; return how many."""
-        before = self._count("SELECT count(*) FROM embeddings")
-        with self._transaction():
-            self._con.execute("CREATE OR REPLACE TEMP TABLE used (text_sha256 VARCHAR)")
-            self._insert("used", {"text_sha256": "VARCHAR"}, [(key,) for key in used])
-            self._con.execute("DELETE FROM embeddings WHERE text_sha256 NOT IN (SELECT text_sha256 FROM used)")
-        return before - self._count("SELECT count(*) FROM embeddings")
+    def drop_unused_embeddings(self, of_cards: Sequence[str]) -> int:
+        """Delete vectors whose text is in no chunk and is none of the cards' any more; return how many."""
+        rows = self._con.execute(
+            "SELECT text_sha256 FROM embeddings ANTI JOIN (SELECT embed_sha256 AS text_sha256 FROM chunks "
+            f"WHERE is_retrievable) AS of_chunks USING (text_sha256) WHERE text_sha256 NOT IN {_IN_JSON}",
+            [json.dumps(list(of_cards))],
+        ).fetchall()
+        if rows:
+            unused = json.dumps([row[0] for row in rows])
+            self._con.execute(f"DELETE FROM embeddings WHERE text_sha256 IN {_IN_JSON}", [unused])
+        return len(rows)
 
     # -- cards -------------------------------------------------------------------------------------------------
 
@@ -345,6 +458,12 @@ class WorkingStore:
 
     def _transaction(self) -> _Transaction:
         return _Transaction(self)
+
+
+def _digest_of(rows: Iterable[Sequence[Any]]) -> str:
+    """Return the digest of chunk rows, whatever their order."""
+    lines = sorted(json.dumps(row, ensure_ascii=False) for row in rows)
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _doc_from(row: Sequence[Any]) -> Doc:
