@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+MIN_LETTERS = 3
+MIN_SEEN = 3
+
 
 def rewordings_with(sub_query: str, expansions: dict[str, str]) -> tuple[str, ...]:
     """Return rewordings of ``sub_query`` with acronyms written out, or long forms shortened."""
@@ -63,3 +66,39 @@ def match_long_form(acronym: str, before: Sequence[str]) -> str:
     long_form = joined[position:].strip()
     is_trivial = long_form.casefold() == acronym.casefold() or (len(long_form.split()) < 2 and "-" not in long_form)
     return "" if is_trivial else long_form.casefold()
+
+
+def infer_long_forms(texts: Sequence[str], wanted: Sequence[str]) -> dict[str, str]:
+    """Return acronym -> the words of ``texts`` that its letters are the initials of, for acronyms nobody defines.
+
+    "PFS" gives "progression-free survival" where the papers write nothing else. Of at least three letters, seen at
+    least ``MIN_SEEN`` times; the most frequent wins, ties go by alphabet.
+    """
+    found: dict[str, str] = {}
+    runs = [re.findall(r"[A-Za-z]+(?:-[A-Za-z]+)*", text) for text in texts]
+    for acronym in wanted:
+        letters = acronym.casefold()
+        if len(letters) < MIN_LETTERS or not letters.isalpha():
+            continue
+        counts: dict[str, int] = {}
+        for run in runs:
+            for start in range(len(run)):
+                form = initials_from(run, start, letters)
+                if form:
+                    counts[form.casefold()] = counts.get(form.casefold(), 0) + 1
+        likely = [form for form, count in counts.items() if count >= MIN_SEEN]
+        if likely:
+            found[acronym] = min(likely, key=lambda form: (-counts[form], form))
+    return found
+
+
+def initials_from(run: Sequence[str], start: int, letters: str) -> str:
+    """Return the words from ``start`` on whose parts' initials spell ``letters`` exactly, or nothing."""
+    spelt = ""
+    for end in range(start, len(run)):
+        spelt += "".join(part[0] for part in run[end].split("-")).casefold()
+        if not letters.startswith(spelt):
+            return ""
+        if spelt == letters:
+            return " ".join(run[start : end + 1])
+    return ""

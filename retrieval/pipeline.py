@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from corpus_assets.errors import CopilotError
-from retrieval.acronyms import find_acronym_definitions, find_acronyms, rewordings_with
+from retrieval.acronyms import find_acronym_definitions, find_acronyms, infer_long_forms, rewordings_with
 from retrieval.answer import FaithfulnessReport
 from retrieval.asking import AskContext, AskState, Outcome, Stage, passed_on, stage
 from retrieval.branches import (
@@ -65,6 +65,7 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 HASH_EMBEDDER = "hash"
+PAGES_FOR_ACRONYMS = 20  # passages an acronym's long form is looked for in
 
 
 @stage("plan")
@@ -82,6 +83,10 @@ def stage_plan(state: AskState, ctx: AskContext) -> Outcome:
     if wanted:
         texts = [hit.chunk.text for name in wanted[:3] for hit in ctx.search(f"{name}", 10, None, "fts_only").hits]
         expansions = find_acronym_definitions(texts, wanted)
+        unknown = [name for name in wanted if name not in expansions]
+        if unknown:
+            near = [hit.chunk.text for hit in ctx.search(plan.question, PAGES_FOR_ACRONYMS, None, "fts_only").hits]
+            expansions = {**infer_long_forms([*texts, *near], unknown), **expansions}
         plan = replace(
             plan,
             expansions=expansions,

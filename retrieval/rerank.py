@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from corpus_assets.errors import ModelMissingError
 from corpus_assets.model import SectionKind
+from retrieval.acronyms import rewordings_with
 from retrieval.claims.check import find_entities
 from retrieval.passages import (
     CAPTION,
@@ -114,6 +115,8 @@ def score_sentences(
     """
     questions = [plan.question, *(sub_query.text for sub_query in plan.sub_queries)]
     focuses = [plan.question, *(sub_query.focus or sub_query.text for sub_query in plan.sub_queries)]
+    asked = [*questions, *focuses]
+    spelt = [spell_out(text, plan.expansions) for text in asked]  # papers write "PFS" or its long form
     by_chunk = {candidate.chunk_id: reader.sentences(candidate.chunk) for candidate in candidates}
     context = {item.paper_id: reader.title(item.paper_id) for item in candidates}
     title_stems = {key: frozenset(content_stems(title)) for key, title in context.items()}
@@ -122,7 +125,7 @@ def score_sentences(
         for sentences in by_chunk.values()
         for sentence in sentences
     }
-    similarities = embed_similarities([*questions, *focuses], list(unique.values()), embedder)
+    similarities = embed_similarities([*asked, *spelt] if spelt != asked else asked, list(unique.values()), embedder)
     wanted = {fold(name) for name in find_entities(plan.question)}
     row_of = {key: row for row, key in enumerate(unique)}
     scored: dict[str, tuple[Sentence, ...]] = {}
@@ -131,14 +134,17 @@ def score_sentences(
         for sentence in sentences:
             stems = frozenset(content_stems(sentence.text))
             in_context = stems | title_stems[sentence.paper_id]
-            coverage = mean_pairs(
-                [terms.coverage(question, in_context) for question in questions],
-                [terms.coverage(focus, stems) for focus in focuses],
-            )
+            stems_for = [in_context] * len(questions) + [stems] * len(focuses)
+            shares = [
+                max(terms.coverage(text, have), terms.coverage(long, have))
+                for text, long, have in zip(asked, spelt, stems_for, strict=True)
+            ]
+            coverage = mean_pairs(shares[: len(questions)], shares[len(questions) :])
             cosines = coverage
             if similarities is not None:
                 row = [float(value) for value in similarities[row_of[sentence.key]]]
-                cosines = mean_pairs(row[: len(questions)], row[len(questions) :])
+                best = [max(row[column :: len(asked)]) for column in range(len(asked))]
+                cosines = mean_pairs(best[: len(questions)], best[len(questions) :])
             own_words = sentence.text if plan.is_comparison else LIKENED.sub(" ", sentence.text)
             on_subject = not wanted or bool(wanted & set(words(f"{context[sentence.paper_id]} {own_words}")))
             rows.append(
@@ -152,6 +158,11 @@ def score_sentences(
             )
         scored[chunk_id] = tuple(rows)
     return scored
+
+
+def spell_out(text: str, expansions: Mapping[str, str]) -> str:
+    """Return a question with the acronyms written out that the corpus itself defines."""
+    return next(iter(rewordings_with(text, dict(expansions))), text)
 
 
 def mean_pairs(first: Sequence[float], second: Sequence[float]) -> tuple[float, ...]:
