@@ -109,7 +109,8 @@ def spread(fused: Sequence[tuple[str, float]], paper_of: Mapping[str, str], most
     A paper whose title repeats the question matches with every chunk; it must not crowd the others out.
     """
     counts: dict[str, int] = {}
-    first, rest = [], []
+    first: list[tuple[str, float]] = []
+    rest: list[tuple[str, float]] = []
     for key, score in fused:
         counts[paper_of[key]] = counts.get(paper_of[key], 0) + 1
         (first if counts[paper_of[key]] <= most else rest).append((key, score))
