@@ -43,6 +43,8 @@ _COMPOUND_TAILS = frozenset(_COMPOUND_TAILS_TEXT.split())
 _COMPOUND_HEADS = frozenset(_COMPOUND_HEADS_TEXT.split())
 _BOUND = frozenset(_BOUND_TEXT.split())
 
+_CLOSED = frozenset({"de", "di", "dis", "il", "im", "in", "mis", "syn", "trans", "un"})  # dissatisfied, unnamed
+
 _HYPHENS = "-‐"
 _LONG_WORD = re.compile(r"\w+(?:-\w+)*")
 _WORD = re.compile(r"[^\W\d_]+(?:[-‐][^\W\d_]+)*")
@@ -147,7 +149,9 @@ class Joiner:
         if low_left in _COMPOUND_HEADS and right_known:
             return False
         if low_left in _BOUND:
-            return True
+            # under-|represented, anti-|inflammatory: English writes the hyphen where a letter would stand twice
+            is_doubled = low_left[-1] == low_right[0] and low_left not in _CLOSED
+            return not (is_doubled and len(right) >= 4 and is_word(low_right))
         return not (left_known and right_known and len(left) >= 3 and len(right) >= 4)
 
 

@@ -11,6 +11,10 @@ from corpus_assets.pdf.lines import Line
 MIN_GUTTER = 5.0  # points of white between two columns
 MIN_COLUMN_LINES = 4
 MIN_LINE_CHARS = 14
+SAME_ROW = 2.0  # points between the baselines of one row
+MAX_SHARED_ROWS = 0.34  # unrelated rows agree by chance on a sixth
+MIN_LINES_BESIDE_TABLE = 10
+COLUMN_WIDTHS = (0.75, 1.33)  # of a table's column over its neighbour's
 _MAX_DEPTH = 4
 
 
@@ -91,8 +95,15 @@ def _score_gutter(lines: list[Line], left_edge: float, right_edge: float) -> flo
     beside = min(left_beside, right_beside)
     if beside < MIN_COLUMN_LINES:
         return 0.0
-    if not (_looks_like_text(left) and _looks_like_text(right)):
+    is_left_text, is_right_text = _looks_like_text(left), _looks_like_text(right)
+    if not (is_left_text or is_right_text):
         return 0.0
+    if not (is_left_text and is_right_text):
+        # A table or a figure in one of two columns; what stands on the same rows or is not as wide is one table.
+        text, other = (left, right) if is_left_text else (right, left)
+        is_as_wide = COLUMN_WIDTHS[0] < _width_of(other) / max(1.0, _width_of(text)) < COLUMN_WIDTHS[1]
+        if len(text) < MIN_LINES_BESIDE_TABLE or not is_as_wide or _share_of_rows(other, text) >= MAX_SHARED_ROWS:
+            return 0.0
     crossing = len(lines) - len(left) - len(right)
     return beside - 0.2 * crossing
 
@@ -100,6 +111,27 @@ def _score_gutter(lines: list[Line], left_edge: float, right_edge: float) -> flo
 def _count_beside(lines: list[Line], others: list[Line]) -> int:
     top, bottom = min([line.y0 for line in others]), max([line.y1 for line in others])
     return len([line for line in lines if line.y1 > top and line.y0 < bottom])
+
+
+def _width_of(lines: list[Line]) -> float:
+    return max([line.x1 for line in lines]) - min([line.x0 for line in lines])
+
+
+def _share_of_rows(lines: list[Line], others: list[Line]) -> float:
+    """Return the share of rows on which lines and others stand together, where they are beside one another."""
+    rows, other_rows = _find_rows(lines), _find_rows(others)
+    top, bottom = max(rows[0], other_rows[0]) - SAME_ROW, min(rows[-1], other_rows[-1]) + SAME_ROW
+    beside = [row for row in rows if top <= row <= bottom]
+    shared = [row for row in beside if any(abs(row - other) <= 0.5 * SAME_ROW for other in other_rows)]
+    return len(shared) / max(1, len(beside))
+
+
+def _find_rows(lines: list[Line]) -> list[float]:
+    rows: list[float] = []
+    for baseline in sorted([line.baseline for line in lines]):
+        if not rows or baseline - rows[-1] > SAME_ROW:
+            rows.append(baseline)
+    return rows
 
 
 def _looks_like_text(lines: list[Line]) -> bool:

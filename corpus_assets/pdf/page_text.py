@@ -24,6 +24,8 @@ MAX_CONTENT_BYTES = 3_000_000  # larger content streams are read with the clip t
 SCAN_PAGE_COVER = 0.85
 DRAW_OBJECT = b"Do"  # the operator that paints a picture; a page whose content lacks it has none
 MIN_SCAN_PIXELS = 600
+MIN_OCR_SIDE = 1650  # pixels of a page's longer side, as an A5 page has at 200 dpi
+MAX_OCR_DPI = 600.0
 MIN_OCR_CONFIDENCE = 0.35
 MIN_OCR_QUALITY = 0.35
 MAX_SIDEWAYS_CHARS = 200  # more sideways text than this is content (a table on its side), not a stamp
@@ -232,7 +234,9 @@ def _ocr(page: Any, settings: ParseSettings, ocr: PageReader | None, why_no_ocr:
     if ocr is None:
         return None, why_no_ocr
     area = max(1.0, page.rect.width * page.rect.height)
-    dpi = min(float(settings.ocr_dpi), 72.0 * (MAX_PIXELS / area) ** 0.5)  # a poster is read at what fits
+    side = max(page.rect.width, page.rect.height, 1.0)
+    dpi = max(float(settings.ocr_dpi), min(MAX_OCR_DPI, 72.0 * MIN_OCR_SIDE / side))  # small print on a small page
+    dpi = min(dpi, 72.0 * (MAX_PIXELS / area) ** 0.5)  # a poster is read at what fits
     matrix = pymupdf.Matrix(dpi / 72, dpi / 72)
     png = page.get_pixmap(matrix=matrix, colorspace=pymupdf.csGRAY, alpha=False).tobytes("png")
     try:

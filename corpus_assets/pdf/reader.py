@@ -30,7 +30,7 @@ from corpus_assets.pdf.sniff import (
 )
 from corpus_assets.settings import ParseSettings
 
-PARSER_VERSION = "2"  # bump whenever the same bytes give another result
+PARSER_VERSION = "3"  # bump whenever the same bytes give another result
 FRONT_PAGES = 3
 TEXT_ENDINGS = (".txt", ".md", ".markdown")
 _BYTES_PER_MB = 1_000_000

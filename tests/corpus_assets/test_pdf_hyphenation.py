@@ -29,6 +29,12 @@ def join(*lines: str, document: tuple[str, ...] = ()) -> str:
         ("pages 3-", "5 of it", "pages 3-5 of it"),
         ("over the", "line", "over the line"),
         ("and/", "or", "and/or"),
+        ("the under-", "represented group", "the under-represented group"),
+        ("an under-", "standing of it", "an understanding of it"),
+        ("the over-", "expression of it", "the overexpression of it"),
+        ("not to be under-", "stated by us", "not to be understated by us"),
+        ("an anti-", "inflammatory drug", "an anti-inflammatory drug"),
+        ("were dis-", "satisfied with it", "were dissatisfied with it"),
     ],
 )
 def test_b01_a_hyphen_at_a_line_end_is_kept_where_it_belongs_to_the_word(before, after, joined):

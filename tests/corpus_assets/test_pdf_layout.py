@@ -145,6 +145,25 @@ def test_paragraphs_begin_at_gaps_and_indents(tmp_path):
     assert len(read(tmp_path, pdf).text.split("\n\n")) == 3
 
 
+def test_a_table_inside_one_column_is_not_read_into_the_other(tmp_path):
+    pdf = Pdf().add_page().write_lines(column("left", 30), x=60, y=110)
+    for n in range(14):
+        cells = zip((320, 390, 450, 510), (f"cell{n}a", f"{n}.5", f"{n}.7", f"{n}.9"), strict=True)
+        for x, cell in cells:
+            pdf.write(cell, x=x, y=116 + 11.3 * n, size=8)
+    pdf.write_lines(column("right", 3), x=320, y=300)
+    text = read(tmp_path, pdf).text
+    assert_in_order(text, "left line 0", "left line 1 goes", "left line 29", "right line 0", "right line 2")
+    assert "cell0a 0.5 0.7 0.9 cell1a" in " ".join(text.split())
+
+
+def test_a_table_whose_rows_are_text_and_numbers_is_still_read_row_by_row(tmp_path):
+    pdf = Pdf().add_page()
+    for n, line in enumerate(column("row", 12)):
+        pdf.write(line, x=60, y=110 + 13 * n).write(f"{n}.25", x=380, y=110 + 13 * n)
+    assert_in_order(read(tmp_path, pdf).text, "row line 0", "0.25", "row line 1 goes", "1.25", "row line 11", "11.25")
+
+
 def test_labels_of_a_figure_do_not_hide_the_columns_below_it(tmp_path):
     pdf = Pdf().add_page()
     for n in range(24):

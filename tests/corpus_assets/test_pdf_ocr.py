@@ -55,6 +55,13 @@ def test_any_page_reader_can_be_plugged_in(tmp_path):
     assert fake.asked == [200.0]
 
 
+def test_a_small_page_is_read_at_more_dots_an_inch(tmp_path):
+    fake = FakeReader("The wall was damp and the moss on it green, as we found in the valley that year.")
+    small = Pdf().add_page(width=180, height=300).draw_picture_of(make_pdf(FILLER, size=12))
+    read(tmp_path, small.to_bytes(), fake)
+    assert fake.asked == [396.0]
+
+
 def test_pages_with_readable_text_are_never_rendered_for_ocr(tmp_path):
     fake = FakeReader("unused")
     read(tmp_path, make_pdf(FILLER, FILLER), fake)
