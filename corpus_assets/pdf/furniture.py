@@ -28,7 +28,7 @@ _LOWER_WORD = re.compile(r"\b[a-z]{2,}\b")
 def strip_furniture(pages: Sequence[PageDraft]) -> None:
     """Move running lines from each page's ``lines`` to its ``furniture``.
 
-    With fewer than three pages nothing repeats often enough to be sure: only bare page numbers at the edge go.
+    Of two pages a line goes that both have at the same place, apart from the text; of one page only its number.
     """
     for page in pages:
         _strip_line_numbers(page)
@@ -70,7 +70,7 @@ def _first_rows(lines: list[Line]) -> list[Line]:
 
 def _find_running(pages: Sequence[PageDraft], edges: dict[int, list[Line]]) -> dict[int, list[Line]]:
     num_pages = sum(1 for page in pages if page.lines)
-    if num_pages < 3:
+    if num_pages < 2:
         return {}
     num_needed = 2 if num_pages < 5 else 3
     places: dict[str, list[tuple[int, Line]]] = defaultdict(list)
@@ -96,11 +96,24 @@ def _find_running(pages: Sequence[PageDraft], edges: dict[int, list[Line]]) -> d
                 continue  # body lines that differ only in their numbers
             if not key.strip("# "):
                 continue  # bare numbers are judged one by one
+            if num_pages == 2 and not _stands_apart(line, number, pages, edges[number]):
+                continue
             running[number].append(line)
     emptied = [page for page in pages if page.lines and len(running.get(page.number, [])) == len(page.lines)]
     if len(emptied) > 0.5 * num_pages:
         return {}
     return running
+
+
+def _stands_apart(line: Line, number: int, pages: Sequence[PageDraft], edge: Sequence[Line]) -> bool:
+    """Return whether a line's row is the page's first or last, with more than a line's height of white next to it."""
+    page = next(page for page in pages if page.number == number)
+    above = [other.y1 for other in page.lines if other.y1 <= line.y0 + 1]
+    below = [other.y0 for other in page.lines if other.y0 >= line.y1 - 1]
+    if line not in edge or (above and below):
+        return False
+    gap = min(below) - line.y1 if below else line.y0 - max(above, default=0.0)
+    return gap > line.height
 
 
 def _is_sentence(text: str) -> bool:

@@ -275,6 +275,9 @@ def _make_front(
             )
             for line in [*left_out, *ordered]
         )
+    if drafts:  # drawn up the margin, a stamp is among no page's upright lines
+        stamps = [text for text in drafts[0].furniture if text.lower().startswith("arxiv")]
+        lines.extend(FrontLine(text, 0.0, False, 1, 0.0) for text in stamps)
     end = pages[min(FRONT_PAGES, len(pages)) - 1].char_end if pages else 0
     furniture = "\n".join("\n".join(draft.furniture) for draft in drafts[:FRONT_PAGES] if draft.furniture)
     info = document.metadata or {}

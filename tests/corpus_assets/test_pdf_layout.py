@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from corpus_assets.model import ParsedPaper
 from corpus_assets.pdf.reader import read_paper
 from corpus_assets.settings import ParseSettings
@@ -123,6 +125,29 @@ def test_a_stamp_in_the_margin_is_furniture(tmp_path):
     paper = read(tmp_path, pdf)
     assert "arXiv" not in paper.text
     assert "arXiv:2001.00001v2" in paper.pages[0].furniture
+
+
+@pytest.mark.parametrize("angle", [90, 270])
+def test_the_arxiv_id_is_read_from_a_stamp_drawn_up_the_margin(tmp_path, angle):
+    pdf = Pdf().add_page().write("On the moss of northern walls", y=60, size=16).write_lines(FILLER, y=100)
+    pdf.write("arXiv:2001.00001v2 [q-bio] 1 Jan 2020", x=30, y=500, size=20, rotate=angle)
+    metadata = read(tmp_path, pdf).metadata
+    assert (metadata.arxiv_id, metadata.arxiv_version) == ("2001.00001", 2)
+    assert metadata.title == "On the moss of northern walls"
+
+
+def test_two_pages_are_enough_for_a_running_header_that_stands_apart(tmp_path):
+    pdf = Pdf()
+    for number in (1, 2):
+        pdf.add_page().write("Journal of Small Tests 7 (2020)", y=36, size=8)
+        pdf.write("The same sentence opens both of the pages here.", y=80)
+        pdf.write_lines([FILLER[(number + n) % len(FILLER)] for n in range(5)], y=93)
+        pdf.write(f"Example et al. {number}", y=815, size=8)
+    paper = read(tmp_path, pdf)
+    assert "Journal" not in paper.text
+    assert "Example et al." not in paper.text
+    assert paper.text.count("The same sentence opens both") == 2
+    assert paper.pages[1].furniture.splitlines() == ["Journal of Small Tests 7 (2020)", "Example et al. 2"]
 
 
 def test_line_numbers_in_the_margin_are_furniture(tmp_path):
