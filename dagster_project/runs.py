@@ -6,6 +6,7 @@ import logging
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import dagster as dg
 from dagster._core.errors import DagsterExecutionInterruptedError
@@ -17,6 +18,7 @@ from dagster_project.resources import PROCESS_TAG, ProgressCallback, process_mar
 if TYPE_CHECKING:
     from corpus_assets.settings import Settings
 
+MAX_REASON = 300
 LOCATION_NAME = "research_copilot"  # as in workspace.yaml and pyproject.toml
 REPOSITORY_TAG = ".dagster/repository"  # what the UI finds a job's runs by
 
@@ -44,15 +46,31 @@ def run_job(
     with warnings.catch_warnings(), open_instance(settings, is_persistent=is_persistent) as instance:
         warnings.simplefilter("ignore", dg.BetaWarning)
         logging.getLogger("dagster").setLevel(level)
+        run_id = str(uuid4())
         try:
             with show_progress(progress):
-                return job.execute_in_process(run_config=config, instance=instance, tags=tags, raise_on_error=True)
+                return job.execute_in_process(
+                    run_config=config, instance=instance, tags=tags, raise_on_error=True, run_id=run_id
+                )
         except DagsterExecutionInterruptedError:
             raise KeyboardInterrupt from None
-        except dg.DagsterError as error:
-            raise find_cause(error) or error from error
-        except dg.Failure as error:
-            raise find_cause(error) or error from error
+        except (dg.DagsterError, dg.Failure) as error:
+            cause = find_cause(error)
+            if isinstance(cause, GateFailedError):
+                reasons = failed_checks(instance, run_id)
+                cause = GateFailedError("\n".join([cause.message, *reasons]) + "\n", hint=cause.hint)
+            raise cause or error from error
+
+
+def failed_checks(instance: dg.DagsterInstance, run_id: str) -> list[str]:
+    """Return "  name: why" of each check that failed and blocks, in the run's order."""
+    reasons = []
+    for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION):
+        found = entry.asset_check_evaluation
+        if found is not None and not found.passed and found.severity == dg.AssetCheckSeverity.ERROR:
+            why = " ".join((found.description or "no reason given").split())
+            reasons.append(f"  {found.check_name}: {why if len(why) <= MAX_REASON else why[: MAX_REASON - 1] + '…'}")
+    return reasons
 
 
 def find_cause(error: BaseException) -> CopilotError | None:
