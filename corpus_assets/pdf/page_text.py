@@ -65,6 +65,8 @@ def _read(draft: PageDraft, page: Any, settings: ParseSettings, ocr: PageReader 
     crop = page.cropbox
     if len(contents) <= MAX_CONTENT_BYTES:  # what is off the page is wanted too: it is hidden text
         box = pymupdf.Rect(-OFF_PAGE_REACH, -OFF_PAGE_REACH, OFF_PAGE_REACH, OFF_PAGE_REACH) + crop
+    else:
+        draft.flags.add("off_page_text_not_read")
     page_dict = page.get_textpage(clip=box, flags=flags).extractDICT()
     page_dict["width"], page_dict["height"] = crop.width, crop.height
     draft.hidden, has_ocr_layer = take_hidden_text(page, page_dict)

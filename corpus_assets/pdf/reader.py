@@ -31,6 +31,14 @@ from corpus_assets.pdf.sniff import (
 from corpus_assets.settings import ParseSettings
 
 PARSER_VERSION = "3"  # bump whenever the same bytes give another result
+PAPER_FLAGS = (  # of a page that are its paper's, too
+    "control_codes",
+    "detached_accents",
+    "glyph_loss",
+    "hidden_text",
+    "instruction_like_text",
+    "off_page_text_not_read",
+)
 FRONT_PAGES = 3
 TEXT_ENDINGS = (".txt", ".md", ".markdown")
 _BYTES_PER_MB = 1_000_000
@@ -114,7 +122,7 @@ def _read_pdf(
         front = _make_front(document, drafts, front_candidates, assembled.text, assembled.pages, name)
     finally:
         document.close()
-    for flag in ("hidden_text", "instruction_like_text", "glyph_loss", "detached_accents", "control_codes"):
+    for flag in PAPER_FLAGS:
         if any(flag in page.flags for page in assembled.pages):
             flags.add(flag)
     return ParsedPaper(

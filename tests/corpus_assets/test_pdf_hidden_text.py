@@ -83,3 +83,15 @@ def test_visible_orders_to_a_model_are_flagged_and_kept(tmp_path):
 )
 def test_plain_science_is_no_order(text):
     assert not is_instruction_like(text)
+
+
+def test_a_page_too_large_to_be_searched_beyond_its_edges_says_so(tmp_path):
+    pdf = Pdf().add_page().write_lines(FILLER)
+    padding = pdf.document.get_new_xref()
+    pdf.document.update_object(padding, "<<>>")
+    pdf.document.update_stream(padding, b"q Q " * 800_000)
+    pdf.document.xref_set_key(pdf.page.xref, "Contents", f"[{pdf.page.get_contents()[0]} 0 R {padding} 0 R]")
+    paper = read(tmp_path, pdf)
+    assert FILLER[0] in paper.text
+    assert "off_page_text_not_read" in paper.flags
+    assert "off_page_text_not_read" not in read(tmp_path, Pdf().add_page().write_lines(FILLER)).flags
