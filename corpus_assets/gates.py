@@ -21,7 +21,7 @@ Severity = Literal["ERROR", "WARN"]
 
 @dataclass(frozen=True)
 class GateResult:
-    """One gate's verdict on one candidate. ``fingerprint`` is the digest of the candidate's manifest it judged."""
+    """One gate's verdict on one candidate. ``fingerprint`` is the digest of all it was judged by."""
 
     name: str
     value: float
@@ -49,11 +49,13 @@ class Gate:
     """A named judgment of a candidate. ``ERROR`` gates stop publishing, ``WARN`` gates inform.
 
     A verdict of an ``ERROR`` gate may itself be a ``WARN``: "no golden set, not measured" informs and stops nothing.
+    ``inputs`` gives a digest of what a verdict hangs on beside the candidate (judged cases, floors).
     """
 
     name: str
     severity: Severity
     run: Callable[[GateContext], GateResult]
+    inputs: Callable[[GateContext], str] | None = None
 
 
 def read_gate_results(generation_dir: Path) -> dict[str, GateResult]:
@@ -72,13 +74,14 @@ def store_gate_results(generation_dir: Path, results: Sequence[GateResult]) -> N
 
 
 def run_gates(gates: Sequence[Gate], context: GateContext, *, rerun: bool = False) -> list[GateResult]:
-    """Judge a candidate and store the verdicts; results already stored for this very manifest are reused."""
+    """Judge a candidate and store the verdicts; results stored for this very manifest and these inputs are reused."""
     stored = {} if rerun else read_gate_results(context.candidate.path)
-    digest = context.candidate.manifest_sha256
     results: list[GateResult] = []
     fresh: list[GateResult] = []
     for gate in gates:
         known = stored.get(gate.name)
+        manifest = context.candidate.manifest_sha256
+        digest = f"{manifest}:{gate.inputs(context)}" if gate.inputs else manifest
         if known is not None and known.fingerprint == digest:
             results.append(known)
             continue
