@@ -16,11 +16,67 @@ VOCABULARY = 60_000
 WORDS_A_PAPER = 5_600
 SECTIONS = (("Abstract", 0.04), ("Introduction", 0.16), ("Methods", 0.25), ("Results", 0.3), ("Discussion", 0.25))
 
-_ONSETS = "b c d f g h j k l m n p r s t v w br cl cr dr fl gr pl pr sc sp st str th tr".split()
-_VOWELS = "a e i o u a e i o ea ie ou".split()
+_ONSETS = [
+    "b",
+    "c",
+    "d",
+    "f",
+    "g",
+    "h",
+    "j",
+    "k",
+    "l",
+    "m",
+    "n",
+    "p",
+    "r",
+    "s",
+    "t",
+    "v",
+    "w",
+    "br",
+    "cl",
+    "cr",
+    "dr",
+    "fl",
+    "gr",
+    "pl",
+    "pr",
+    "sc",
+    "sp",
+    "st",
+    "str",
+    "th",
+    "tr",
+]
+_VOWELS = ["a", "e", "i", "o", "u", "a", "e", "i", "o", "ea", "ie", "ou"]
 _CODAS = ["", "", "", "n", "r", "s", "t", "l", "m", "nd", "st", "x"]
 _ENDINGS = ["", "", "", "s", "ed", "ing", "tion", "al", "ic", "ity", "ase", "oma"]
-_SMALL = "the of and in to a was were with for that by as at from on is this these not be are an".split()
+_SMALL = [
+    "the",
+    "of",
+    "and",
+    "in",
+    "to",
+    "a",
+    "was",
+    "were",
+    "with",
+    "for",
+    "that",
+    "by",
+    "as",
+    "at",
+    "from",
+    "on",
+    "is",
+    "this",
+    "these",
+    "not",
+    "be",
+    "are",
+    "an",
+]
 
 
 class Words:

@@ -6,14 +6,17 @@ Two more inform: which papers are served in part, and which hold what a reader c
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from corpus_assets.gates import Gate, GateContext, GateResult, Severity
+from corpus_assets.gates import Gate, GateContext, GateResult, Severity, read_gate_results
 from corpus_assets.model import Page, PageState, PaperRecord, PaperStatus
-from corpus_assets.store.generation import Generation
+from corpus_assets.settings import fingerprint
+from corpus_assets.store.generation import Generation, Segment
 from corpus_assets.store.manifest import find_damage
 
 _SHOWN = 5
-_FIDELITY_SAMPLE = 24
+_FIDELITY_SAMPLE = 24  # chunks, spread over the segments by size
+_FIDELITY_MINIMUM = 4  # of each segment
 _FLAG_WORDS = {
     "hidden_text": "hidden text, which is left out of its passages",
     "instruction_like_text": "text that reads like instructions to a model",
@@ -43,12 +46,17 @@ def check_generation_files(context: GateContext) -> GateResult:
 
 def check_page_completeness(context: GateContext) -> GateResult:
     """Every page of every served paper is in the ledger exactly once, in one state, with its text where it says."""
-    served = _served(context.candidate)
+    served = {record.paper_id: record for record in _served(context.candidate)}
     problems = []
-    for record in served:
-        reason = find_page_gap(record, context.candidate.pages(record.paper_id))
-        if reason:
-            problems.append(f"{record.paper_id} ({record.path}): {reason}")
+    missing = set(served)
+    for segment in context.candidate.segments:
+        for paper_id, _, pages in segment.bodies.bodies():
+            if paper_id in missing and paper_id not in segment.removed:
+                missing.discard(paper_id)
+                record = served[paper_id]
+                if reason := find_page_gap(record, pages):
+                    problems.append(f"{paper_id} ({record.path}): {reason}")
+    problems += [f"{name} ({served[name].path}): {find_page_gap(served[name], ())}" for name in sorted(missing)]
     return _counted("page_completeness", len(served) - len(problems), len(served), problems)
 
 
@@ -72,65 +80,118 @@ def find_page_gap(record: PaperRecord, pages: Sequence[Page]) -> str:
 
 
 def check_papers_have_chunks(context: GateContext) -> GateResult:
-    """No served paper has zero retrievable chunks, and its chunks reach every page that has text."""
-    served = _served(context.candidate)
+    """No served paper has zero retrievable chunks, and its chunks reach every page that has text.
+
+    A segment that passed as part of the published generation is not read again: its files cannot have changed.
+    """
+    name, candidate = "papers_have_chunks", context.candidate
+    served = {record.paper_id: record for record in _served(candidate)}
+    proven = _proven_segments(context, name)
     problems = []
-    for record in served:
-        chunks = context.candidate.chunks_of(record.paper_id)
-        if not any(chunk.is_retrievable for chunk in chunks):
-            problems.append(f"{record.paper_id} ({record.path}) has no retrievable chunk")
+    found: set[str] = set()
+    for segment in candidate.segments:
+        here = {name for name in segment.fts.paper_ids if name not in segment.removed and name in served} - found
+        found |= here
+        if _segment_digest(candidate, segment) in proven:
             continue
-        covered = {number for chunk in chunks for number in range(chunk.page_start, chunk.page_end + 1)}
-        text = context.candidate.text(record.paper_id)
-        lost = [
-            page.number
-            for page in context.candidate.pages(record.paper_id)
-            if text[page.char_start : page.char_end].strip() and page.number not in covered
+        extents = segment.fts.page_extents()
+        for paper_id, text, pages in segment.bodies.bodies():
+            if paper_id not in here:
+                continue
+            covered = {number for first, last in extents.get(paper_id, ()) for number in range(first, last + 1)}
+            lost = [p.number for p in pages if text[p.char_start : p.char_end].strip() and p.number not in covered]
+            if lost:
+                problems.append(f"{paper_id} ({served[paper_id].path}): no chunk covers page {lost[0]}")
+        retrievable = segment.fts.papers_with_retrievable_chunks()
+        problems += [
+            f"{name} ({served[name].path}) has no retrievable chunk" for name in sorted(here) if name not in retrievable
         ]
-        if lost:
-            problems.append(f"{record.paper_id} ({record.path}): no chunk covers page {lost[0]}")
-    return _counted("papers_have_chunks", len(served) - len(problems), len(served), problems)
+    problems += [f"{name} ({served[name].path}) has no retrievable chunk" for name in sorted(served.keys() - found)]
+    return _remember_segments(context, _counted(name, len(served) - len(problems), len(served), problems))
 
 
 def check_index_agreement(context: GateContext) -> GateResult:
-    """Full text and vectors hold exactly the retrievable chunks, under the ids and the texts the papers have."""
+    """Full text and vectors hold exactly the retrievable chunks, under the ids and the texts the papers have.
+
+    Of a segment that passed as part of the published generation only the counts are taken again: its files cannot have
+    changed. Papers removed from a segment count for nothing.
+    """
+    candidate = context.candidate
+    proven = _proven_segments(context, "index_agreement")
+    problems: list[str] = []
+    num_chunks = num_agreeing = 0
+    for segment in candidate.segments:
+        if _segment_digest(candidate, segment) in proven:
+            num_chunks += segment.fts.num_live
+            num_agreeing += segment.fts.num_live
+            continue
+        num_here, problems_here = _compare_segment(segment)
+        num_chunks += num_here
+        num_agreeing += num_here - sum(problem.startswith("chunk ") for problem in problems_here)
+        problems += problems_here
+    if num_chunks != candidate.manifest.num_chunks:
+        problems.append(f"{num_chunks} chunks stored, the manifest says {candidate.manifest.num_chunks}")
+    return _remember_segments(context, _counted("index_agreement", num_agreeing, max(num_chunks, 1), problems))
+
+
+def _compare_segment(segment: Segment) -> tuple[int, list[str]]:
+    """Return how many live chunks a segment has, and where its chunks, texts, vectors and postings do not agree."""
     from corpus_assets.folding import fold_for_search
     from corpus_assets.vectors import vector_id
 
-    candidate = context.candidate
     problems = []
-    num_chunks = num_agreeing = 0
-    texts = {record.paper_id: candidate.text(record.paper_id) for record in _served(candidate)}
-    for segment in candidate.segments:
-        num_worded = 0
-        vectors = segment.vectors
-        stored = {int(number) for number in vectors.ids()} if vectors is not None else set()
-        wanted = set()
-        for chunk in segment.fts.all_chunks():
-            num_chunks += 1
-            num_worded += bool(fold_for_search(chunk.text).split())
-            if texts.get(chunk.paper_id, "")[chunk.char_start : chunk.char_end] != chunk.text:
-                problems.append(f"chunk {chunk.chunk_id} is not what its paper's text has at its place")
-            else:
-                num_agreeing += 1
-            if chunk.is_retrievable:
-                wanted.add(vector_id(chunk.chunk_id))
-        if vectors is not None and stored != wanted:
+    num_chunks = num_worded = 0
+    wanted: set[int] = set()
+    paper_id, text = "", ""
+    for chunk in segment.fts.all_chunks():
+        num_chunks += 1
+        num_worded += bool(fold_for_search(chunk.text).split())
+        if chunk.paper_id != paper_id:
+            paper_id, text = chunk.paper_id, segment.bodies.text(chunk.paper_id)
+        if text[chunk.char_start : chunk.char_end] != chunk.text:
+            problems.append(f"chunk {chunk.chunk_id} is not what its paper's text has at its place")
+        if chunk.is_retrievable:
+            wanted.add(vector_id(chunk.chunk_id))
+    if segment.vectors is not None:
+        stored = {int(number) for number in segment.vectors.ids()}
+        unknown = stored - wanted - {int(number) for number in segment.fts.removed_vector_ids()}
+        if unknown or wanted - stored:
             problems.append(
-                f"{segment.name}: {len(wanted - stored)} chunks have no vector, {len(stored - wanted)} vectors no chunk"
+                f"{segment.name}: {len(wanted - stored)} chunks have no vector, {len(unknown)} vectors no chunk"
             )
-        unsearchable = num_worded - segment.fts.num_indexed()
-        if unsearchable > 0:
-            problems.append(f"{segment.name}: {unsearchable} chunks are not in the full-text index")
-    if num_chunks != candidate.manifest.num_chunks:
-        problems.append(f"{num_chunks} chunks stored, the manifest says {candidate.manifest.num_chunks}")
-    return _counted("index_agreement", num_agreeing, max(num_chunks, 1), problems)
+    unsearchable = num_worded - segment.fts.num_indexed()
+    if unsearchable > 0:
+        problems.append(f"{segment.name}: {unsearchable} chunks are not in the full-text index")
+    return num_chunks, problems
+
+
+def _segment_digest(generation: Generation, segment: Segment) -> str:
+    """Return the digest of a segment's files, by the checksums in the manifest."""
+    files = generation.manifest.files()
+    return fingerprint(sorted((n, entry.sha256) for n, entry in files.items() if n.startswith(f"{segment.name}/")))
+
+
+def _proven_segments(context: GateContext, gate: str) -> frozenset[str]:
+    """Return the digests of the segments with which the published generation passed a gate."""
+    if context.published is None:
+        return frozenset()
+    verdict = read_gate_results(context.published.path).get(gate)
+    if verdict is None or not verdict.passed or verdict.fingerprint != context.published.manifest_sha256:
+        return frozenset()
+    return frozenset(verdict.extra.get("segments", ()))
+
+
+def _remember_segments(context: GateContext, result: GateResult) -> GateResult:
+    digests = [_segment_digest(context.candidate, segment) for segment in context.candidate.segments]
+    return replace(result, extra={**result.extra, "segments": digests})
 
 
 def check_faiss_recall(context: GateContext) -> GateResult:
-    """Recall at 10 of the vector index against exact search, as measured when it was built."""
-    artifact = context.candidate.manifest.artifacts["vectors"]
-    value = float(artifact.stats["recall_at_10"])
+    """Recall at 10 of the vector indexes against exact search, as measured when built: the worst segment's."""
+    artifacts = context.candidate.manifest.artifacts
+    built = [artifacts[f"{segment.name}/vectors"] for segment in context.candidate.segments]
+    value = min((float(artifact.stats["recall_at_10"]) for artifact in built), default=0.0)
+    kinds = ", ".join(str(artifact.stats["kind"]) for artifact in built)
     floor = 0.99
     return GateResult(
         "faiss_recall",
@@ -138,7 +199,7 @@ def check_faiss_recall(context: GateContext) -> GateResult:
         floor,
         value >= floor,
         num_cases=context.candidate.manifest.num_vectors,
-        detail=f"{artifact.stats['kind']} index, recall at 10 against exact search {value:.4f}",
+        detail=f"{kinds} index, recall at 10 against exact search {value:.4f}",
     )
 
 
@@ -159,11 +220,13 @@ def check_vector_fidelity(context: GateContext) -> GateResult:
         detail = f"vectors are of {candidate.manifest.embedder.name}, the settings name {embedder.name}"
         return GateResult("vector_fidelity", 0.0, floor, passed=False, detail=detail)
     lowest, num_cases, worst = 1.0, 0, ""
+    chance = random.Random(candidate.id)
     for segment in candidate.segments:
         if segment.vectors is None:
             continue
-        chunks = [chunk for chunk in segment.fts.all_chunks() if chunk.is_retrievable]
-        sample = random.Random(candidate.id).sample(chunks, min(_FIDELITY_SAMPLE, len(chunks)))
+        numbers = segment.fts.retrievable_numbers()
+        share = max(_FIDELITY_MINIMUM, round(_FIDELITY_SAMPLE * len(numbers) / max(1, candidate.manifest.num_vectors)))
+        sample = segment.fts.chunks_at(chance.sample(numbers, min(share, len(numbers))))
         if not sample:
             continue
         titles = [candidate.papers[chunk.paper_id].metadata.title for chunk in sample]
@@ -187,9 +250,15 @@ def check_whole_papers(context: GateContext) -> GateResult:
     candidate = context.candidate
     served = _served(candidate)
     problems = []
+    hollows = {
+        paper_id: hollow
+        for segment in candidate.segments
+        for paper_id, _, pages in segment.bodies.bodies()
+        if paper_id not in segment.removed and (hollow := find_blank_inside(pages))
+    }
     for record in served:
         faults = [record.reason] if record.status is PaperStatus.PARTIAL else []
-        if hollow := find_blank_inside(candidate.pages(record.paper_id)):
+        if hollow := hollows.get(record.paper_id):
             faults.append(f"blank between pages with text: page {', '.join(map(str, hollow))}")
         if "several_pdfs" in record.flags:
             faults.append("the file holds several PDFs one after the other, and only the last is read")

@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING, Any
 
 from corpus_assets.duckdb_files import connect_writer, load_full_text
 from corpus_assets.errors import StoreError
-from corpus_assets.folding import FOLDING_VERSION, fold_for_search
+from corpus_assets.folding import fold_for_search
+from corpus_assets.fts_query import FORMAT_VERSION
 from corpus_assets.model import Chunk, PaperRecord
 from corpus_assets.settings import IndexSettings
 from corpus_assets.vectors import vector_id
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     import duckdb
     from numpy.typing import NDArray
 
-FORMAT_VERSION = f"2.{FOLDING_VERSION}"
 _BATCH = 2048
 _POSTINGS_BATCH = 1_000_000
 _FRONT_CHARS = 300

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from corpus_assets.duckdb_files import connect_reader
 from corpus_assets.errors import StoreError
-from corpus_assets.folding import fold_for_search
+from corpus_assets.folding import FOLDING_VERSION, fold_for_search
 from corpus_assets.model import Chunk, SectionKind
 from corpus_assets.porter import stem
+from corpus_assets.store.duck import first_line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 
     Postings = tuple[NDArray[np.int32], NDArray[np.int32]]  # document numbers in rising order, occurrences
 
+FORMAT_VERSION = f"2.{FOLDING_VERSION}"  # of the file; written by ``fts_build``
 MAX_NAMES_IN_MEMORY = 50_000
+MAX_CACHED_MASKS = 16
 MAX_CACHED_POSTINGS = 8_000_000  # 64 MB a segment
 
 _CHUNK_FIELDS = (
@@ -76,7 +79,14 @@ class FtsIndex:
         self._con = connect_reader(path)
         self._cache: OrderedDict[tuple[str, str], Postings] = OrderedDict()
         self._num_cached = 0
+        self._masks: OrderedDict[ChunkFilter, NDArray[np.bool_]] = OrderedDict()
         info = dict(self._rows("SELECT key, value FROM info"))
+        if info.get("format") != FORMAT_VERSION:
+            self._con.close()
+            raise StoreError(
+                f"The index file {path} has format {info.get('format')}; this program reads {FORMAT_VERSION}.",
+                hint="Run `research-copilot ingest`: the index is built anew from what was read already.",
+            )
         self.k1, self.b = float(info["bm25_k1"]), float(info["bm25_b"])
 
     # -- chunks
@@ -105,11 +115,52 @@ class FtsIndex:
         """Return a paper's chunks in reading order; none if it is not served from this segment."""
         if paper_id in self.removed_papers:
             return []
+        number = self.paper_numbers.get(paper_id)
+        if number is None:
+            return []
+        import numpy as np
+
+        own = np.flatnonzero(self._columns.paper_numbers == number)
         rows = self._rows(
-            f"SELECT {_CHUNK_FIELDS} FROM chunks JOIN papers USING (paper_no) WHERE paper_id = ? ORDER BY chunk_no",
-            [paper_id],
+            f"SELECT {_CHUNK_FIELDS} FROM chunks JOIN papers USING (paper_no) "
+            "WHERE chunk_no BETWEEN ? AND ? AND paper_no = ? ORDER BY chunk_no",
+            [int(own[0]), int(own[-1]), number],
         )
         return [_chunk(row) for row in rows]
+
+    def chunks_at(self, numbers: Sequence[int]) -> list[Chunk]:
+        """Return chunks by their number, in the order of the numbers."""
+        rows = self._rows(
+            f"SELECT {_CHUNK_FIELDS} FROM chunks JOIN papers USING (paper_no) WHERE {_among(numbers)} ORDER BY chunk_no"
+        )
+        return [_chunk(row) for row in rows]
+
+    def page_extents(self) -> dict[str, list[tuple[int, int]]]:
+        """Return each live paper's (first page, last page) of its chunks."""
+        found: dict[str, list[tuple[int, int]]] = {}
+        for number, first, last in self._rows("SELECT DISTINCT paper_no, page_start, page_end FROM chunks"):
+            if self.paper_ids[number] not in self.removed_papers:
+                found.setdefault(self.paper_ids[number], []).append((first, last))
+        return found
+
+    def retrievable_numbers(self) -> list[int]:
+        """Return the numbers of the live chunks that are retrievable by default."""
+        import numpy as np
+
+        numbers: list[int] = np.flatnonzero(self.mask(ANY_RETRIEVABLE)).tolist()
+        return numbers
+
+    def papers_with_retrievable_chunks(self) -> set[str]:
+        """Return the live papers that have a chunk retrievable by default."""
+        import numpy as np
+
+        numbers = np.unique(self._columns.paper_numbers[self.mask(ANY_RETRIEVABLE)])
+        return {self.paper_ids[number] for number in numbers.tolist()}
+
+    def removed_vector_ids(self) -> NDArray[np.int64]:
+        """Return the vector ids of the retrievable chunks of removed papers, which the files still hold."""
+        ids: NDArray[np.int64] = self._columns.vector_ids[~self.live & self._columns.is_retrievable]
+        return ids
 
     def chunk_ids_by_vector_id(self, vector_ids: Sequence[int]) -> list[str]:
         """Return the chunk ids of ``vector_ids`` in their order; raise StoreError for an unknown one."""
@@ -192,7 +243,18 @@ class FtsIndex:
         return np.array([paper_id not in self.removed_papers for paper_id in self.paper_ids], bool)
 
     def mask(self, allowed: ChunkFilter) -> NDArray[np.bool_]:
-        """Return which chunks ``allowed`` lets through."""
+        """Return which chunks ``allowed`` lets through; the array is kept and must not be changed."""
+        with self._lock:
+            known = self._masks.get(allowed)
+        if known is None:
+            known = self._make_mask(allowed)
+            with self._lock:
+                self._masks[allowed] = known
+                while len(self._masks) > MAX_CACHED_MASKS:
+                    self._masks.popitem(last=False)
+        return known
+
+    def _make_mask(self, allowed: ChunkFilter) -> NDArray[np.bool_]:
         import numpy as np
 
         columns = self._columns
@@ -310,7 +372,7 @@ class FtsIndex:
         return self._columns.vector_ids[order], order.astype(np.int64)
 
     def _rows_of(self, vector_ids: Sequence[int]) -> NDArray[np.int64]:
-        """Return the numbers of the chunks with these vector ids, unknown ones left out."""
+        """Return the numbers of the chunks with these vector ids; unknown and removed ones are left out."""
         import numpy as np
 
         ids = np.asarray(vector_ids, dtype=np.int64)
@@ -319,17 +381,27 @@ class FtsIndex:
             return np.zeros(0, np.int64)
         at = np.minimum(np.searchsorted(keys, ids), len(keys) - 1)
         numbers: NDArray[np.int64] = order[at[keys[at] == ids]]
-        return numbers
+        return numbers[self.live[numbers]] if self.removed_papers else numbers
 
     # -- the connection
 
     def _rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        with self._lock:
-            return self._con.execute(sql, parameters).fetchall()
+        import duckdb
+
+        try:
+            with self._lock:
+                return self._con.execute(sql, parameters).fetchall()
+        except duckdb.Error as error:
+            raise _explain(error, self.path) from error
 
     def _arrays(self, sql: str, parameters: Sequence[Any] = ()) -> dict[str, Any]:
-        with self._lock:
-            return self._con.execute(sql, parameters).fetchnumpy()
+        import duckdb
+
+        try:
+            with self._lock:
+                return self._con.execute(sql, parameters).fetchnumpy()
+        except duckdb.Error as error:
+            raise _explain(error, self.path) from error
 
     def close(self) -> None:
         self._con.close()
@@ -343,6 +415,14 @@ def open_fts(path: Path, removed_papers: Iterable[str] = ()) -> FtsIndex:
 def tokenize(query: str) -> list[str]:
     """Return the distinct terms of a question in order, folded and stemmed as the index is."""
     return list(dict.fromkeys(stem(token) for token in fold_for_search(query, is_query=True).split()))
+
+
+def _explain(error: Exception, path: Path) -> StoreError:
+    """Return what a reader of a file that lacks tables or columns, or is damaged, is told."""
+    return StoreError(
+        f"The index file {path} is damaged or of another version of this program: {first_line(error)}",
+        hint="Run `research-copilot ingest`: the index is built anew from what was read already.",
+    )
 
 
 def _among(numbers: Sequence[int]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import struct
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +31,7 @@ _TRAINING_PER_CLUSTER = 64
 VECTORS_VERSION = "1"  # raised when the same vectors give another file
 _EXACT_SHARE = 0.05  # a filter that leaves this share or less of an approximate index is searched exactly
 _SEED = 13
+_BLOCK = 16_384  # vectors checked at a time
 
 # FAISS's file layout (faiss/impl/index_write.cpp): fourcc, then d, ntotal, two unused numbers, is_trained, metric.
 _HEADER = struct.Struct("<4siqqq?i")
@@ -99,8 +101,10 @@ def build_vectors(
         raise StoreError(f"{path}: {vectors.shape} vectors do not fit {len(ids)} ids.")
     if len(np.unique(ids)) != len(ids) or (len(ids) and ids.min() < 0):
         raise StoreError(f"{path}: vector ids repeat or are negative.")
-    if not np.isfinite(vectors).all():
-        raise StoreError(f"{path}: vector of id {ids[~np.isfinite(vectors).all(axis=1)][0]} is not finite.")
+    for start in range(0, len(vectors), _BLOCK):
+        is_finite = np.isfinite(vectors[start : start + _BLOCK]).all(axis=1)
+        if not is_finite.all():
+            raise StoreError(f"{path}: vector of id {ids[start + int(is_finite.argmin())]} is not finite.")
     num, dimension = vectors.shape
     if num <= settings.exact_up_to:
         index = faiss.IndexIDMap2(faiss.IndexFlatIP(dimension))
@@ -120,6 +124,41 @@ def build_vectors(
     finally:
         scratch.unlink(missing_ok=True)
     return stats
+
+
+def build_vectors_streamed(
+    ids: Iterable[int],
+    batches: Iterable[tuple[Sequence[int], NDArray[np.float32]]],
+    dimension: int,
+    path: Path,
+    settings: IndexSettings,
+) -> VectorStats:
+    """Write the index of vectors that arrive in batches of (ids, vectors), in any order, as ``build_vectors``.
+
+    ``ids`` are all there will be. Rows are put in order of id, so that the same vectors give the same file. Until the
+    index is written they stand in a file beside it, which the system keeps in memory only as far as there is room.
+    """
+    import numpy as np
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(f".{path.name}.{os.getpid()}.rows.tmp")
+    ordered = np.sort(np.fromiter(ids, dtype=np.int64))
+    num, num_found = len(ordered), 0
+    try:
+        if not num:
+            return build_vectors(np.zeros((0, dimension), np.float32), ordered, path, settings)
+        rows = np.memmap(scratch, dtype=np.float32, mode="w+", shape=(num, dimension))
+        for batch_ids, vectors in batches:
+            at = np.searchsorted(ordered, batch_ids)
+            rows[at] = vectors
+            num_found += len(at)
+        if num_found != num:
+            raise StoreError(f"{path}: {num_found} vectors came, {num} were announced.")
+        return build_vectors(rows, ordered, path, settings)
+    except OSError as error:
+        raise StoreError(f"The vector index {path} could not be written: {error}", retryable=True) from error
+    finally:
+        scratch.unlink(missing_ok=True)
 
 
 def open_vectors(path: Path) -> VectorIndex:
@@ -288,7 +327,10 @@ class _InvertedFile:
             allowed = self._ids.rows(allowed_ids, strict=False)
             if len(allowed) <= max(k, int(self.num_vectors * _EXACT_SHARE)):
                 return _best(self._rows(allowed) @ query, self._ids.ids[allowed], k)
-            chosen = faiss.IDSelectorBatch(allowed)
+            bits = np.zeros(self.num_vectors, bool)
+            bits[allowed] = True
+            bitmap = np.packbits(bits, bitorder="little")
+            chosen = faiss.IDSelectorBitmap(bitmap)
             params: Any = faiss.SearchParametersIVF(sel=chosen, nprobe=self._inner.nprobe)  # type: ignore[call-arg]
             scores, rows = self._inner.search(query[None], min(k, len(allowed)), params=params)
         found = rows[0] >= 0

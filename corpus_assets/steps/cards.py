@@ -55,8 +55,7 @@ def build_cards(
     _, origin = candidate.ensure("cards", inputs, build)
     ensure_papers(store, candidate)
     seal_candidate(store, settings, embedder, candidate)
-    used = [row.embed_sha256 for row in store.chunk_digest_rows() if row.is_retrievable] + list(keys.values())
-    num_dropped = store.drop_unused_embeddings(used)
+    num_dropped = store.drop_unused_embeddings(list(keys.values()))
     counts = {
         "num_cards": len(cards),
         "num_written": written.num_extractive + written.num_by_model,

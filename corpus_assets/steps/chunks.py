@@ -36,16 +36,16 @@ def chunk_papers(
         store.replace_chunks(record.paper_id, keys[record.paper_id], chunks, [text_key(text) for text in texts])
         num_new += len(chunks)
         progress("chunks", done, len(stale), record.paper_id)
-    rows = store.chunk_digest_rows()
+    contents = store.paper_contents()
     counts = {
         "num_papers": len(served),
         "num_papers_chunked": len(stale),
-        "num_chunks": len(rows),
+        "num_chunks": sum(content.num_chunks for content in contents.values()),
         "num_new_chunks": num_new,
-        "num_retrievable": sum(row.is_retrievable for row in rows),
+        "num_retrievable": sum(content.num_retrievable for content in contents.values()),
         "seconds": round(time.monotonic() - started, 3),
     }
-    version = fingerprint([[row.chunk_id, row.digest] for row in rows])
+    version = fingerprint([[paper_id, content.chunks_digest] for paper_id, content in contents.items()])
     return StepReport("chunks", counts, version, _sample(store, version))
 
 
@@ -60,6 +60,7 @@ def _chunk_key(record: PaperRecord, doc: Doc, settings: Settings, embedder: Embe
             CHUNKER_VERSION,
             doc.parse_key,
             doc.sha256,
+            doc.text_sha256,
             record.metadata.title,
             settings.chunks.model_dump(mode="json"),
             settings.embedding.include_title,
@@ -70,12 +71,10 @@ def _chunk_key(record: PaperRecord, doc: Doc, settings: Settings, embedder: Embe
 
 
 def _sample(store: WorkingStore, seed: str) -> dict[str, str]:
-    rows = store.chunk_digest_rows()
-    if not rows:
+    paper_ids = [paper_id for paper_id, content in store.paper_contents().items() if content.num_chunks]
+    if not paper_ids:
         return {}
-    chunk_id = random.Random(seed).choice(rows).chunk_id
-    for chunk, _ in store.chunks(chunk_id.split(":", 1)[0]):
-        if chunk.chunk_id == chunk_id:
-            head = f"`{chunk.chunk_id}`, section {chunk.section_title or chunk.section}, page {chunk.pages}, "
-            return {"sample_chunk": f"{head}{chunk.num_tokens} tokens\n\n{chunk.text}"}
-    return {}
+    chance = random.Random(seed)
+    chunk, _ = chance.choice(list(store.chunks_of([chance.choice(paper_ids)])))
+    head = f"`{chunk.chunk_id}`, section {chunk.section_title or chunk.section}, page {chunk.pages}, "
+    return {"sample_chunk": f"{head}{chunk.num_tokens} tokens\n\n{chunk.text}"}

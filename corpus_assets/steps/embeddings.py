@@ -10,6 +10,7 @@ from corpus_assets.settings import Settings, fingerprint
 from corpus_assets.steps.report import Progress, StepReport, no_progress
 from corpus_assets.store.working import WorkingStore
 
+_PAPERS_AT_ONCE = 64  # papers whose chunks are in memory together
 _STORED_AT_ONCE = 256  # texts a transaction: what a killed run loses at most
 
 
@@ -18,10 +19,10 @@ def embed_chunks(
 ) -> StepReport:
     """Embed the retrievable chunks whose text has no vector of this model yet."""
     started = time.monotonic()
-    rows = [row for row in store.chunk_digest_rows() if row.is_retrievable]
-    missing = store.missing_embeddings(embedder.fingerprint, [row.embed_sha256 for row in rows])
-    titles = {record.paper_id: record.metadata.title for record in store.papers().values()}
-    total, done = len(missing), 0
+    contents = store.paper_contents()
+    paper_ids, total = store.papers_to_embed(embedder.fingerprint)
+    titles = {record.paper_id: record.metadata.title for record in store.papers().values()} if paper_ids else {}
+    done = 0
     progress("embeddings", 0, total, embedder.name)
     keys: list[str] = []
     texts: list[str] = []
@@ -35,23 +36,30 @@ def embed_chunks(
             keys.clear()
             texts.clear()
 
-    if missing:
-        for chunk, key in list(store.chunks()):
-            if key in missing and chunk.is_retrievable:
+    for start in range(0, len(paper_ids), _PAPERS_AT_ONCE):
+        some = [
+            (chunk, key)
+            for chunk, key in store.chunks_of(paper_ids[start : start + _PAPERS_AT_ONCE])
+            if chunk.is_retrievable
+        ]
+        missing = store.missing_embeddings(embedder.fingerprint, [key for _, key in some])
+        for chunk, key in some:
+            if key in missing:
                 missing.discard(key)
                 keys.append(key)
                 texts.append(embed_text(titles[chunk.paper_id], chunk.text, settings.embedding.include_title))
                 if len(keys) >= _STORED_AT_ONCE:
                     flush()
         flush()
+    num_vectors = sum(content.num_retrievable for content in contents.values())
     counts = {
-        "num_vectors": len(rows),
+        "num_vectors": num_vectors,
         "num_embedded": done,
-        "num_cached": len(rows) - done,
+        "num_cached": num_vectors - done,
         "dimension": embedder.dimension,
         "seconds": round(time.monotonic() - started, 3),
     }
-    version = fingerprint([embedder.fingerprint, [[row.chunk_id, row.embed_sha256] for row in rows]])
+    version = fingerprint([embedder.fingerprint, [[name, content.chunks_digest] for name, content in contents.items()]])
     notes = (embedder.degraded,) if embedder.degraded else ()
     return StepReport(
         "embeddings", counts, version, {"model": f"{embedder.name} ({embedder.fingerprint})"}, notes=notes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from corpus_assets.embedding.protocol import Embedder
 from corpus_assets.errors import GateFailedError, StoreError
@@ -13,7 +14,8 @@ from corpus_assets.steps.candidate import open_candidate
 from corpus_assets.steps.report import StepReport
 from corpus_assets.store.candidate import Candidate
 from corpus_assets.store.generation import Generation, open_generation
-from corpus_assets.store.publish import is_held, point_to, prune, published_id
+from corpus_assets.store.manifest import FORMAT_VERSION, read_head
+from corpus_assets.store.publish import generations_dir, is_held, point_to, prune, published_id
 from corpus_assets.store.working import WorkingStore
 
 
@@ -38,6 +40,7 @@ def publish_candidate(store: WorkingStore, settings: Settings, embedder: Embedde
             f"The candidate {candidate.id} is not complete.", hint="Materialise every asset (or run ingest) first."
         )
     before = published_id(store.home)
+    notes = _old_format_note(store.home, before)
     results = _judge(candidate, settings, gates)
     failed = [result for result in results if result.severity == "ERROR" and not result.passed]
     if failed:
@@ -51,9 +54,8 @@ def publish_candidate(store: WorkingStore, settings: Settings, embedder: Embedde
         )
     candidate.finish()
     held = is_held(store.home, candidate.id)
-    notes: tuple[str, ...] = ()
     if held:
-        notes = (
+        notes += (
             f"generation {candidate.id} was rolled back earlier and is not published again by itself; "
             f"`research-copilot rollback {candidate.id}` serves it",
         )
@@ -75,6 +77,17 @@ def publish_candidate(store: WorkingStore, settings: Settings, embedder: Embedde
     table += [f"| {r.name} | {r.value:g} | {r.floor:g} | {'yes' if r.passed else 'NO'} | {r.detail} |" for r in results]
     samples = {"generation": candidate.id, "gates": "\n".join(table)}
     return StepReport("published_corpus", counts, candidate.id, samples, notes=notes)
+
+
+def _old_format_note(home: Path, published: str | None) -> tuple[str, ...]:
+    head = read_head(generations_dir(home) / published) if published is not None else {}
+    found = head.get("format_version", FORMAT_VERSION)
+    if found == FORMAT_VERSION:
+        return ()
+    return (
+        f"generation {published} has format {found}, this program writes {FORMAT_VERSION}: nothing of it could be "
+        "shared, and the new generation was built in full",
+    )
 
 
 def _judge(candidate: Candidate, settings: Settings, gates: Sequence[Gate]) -> list[GateResult]:

@@ -8,6 +8,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -76,14 +77,28 @@ def sync_file(path: Path) -> None:
         os.close(descriptor)
 
 
+_SETTLED_NS = 2_000_000_000  # a file changed less long ago may change again within the clock's grain
+_digests: dict[tuple[int, int, int, int], str] = {}  # by device, inode, size, time of change
+
+
 def file_sha256(path: Path) -> str:
-    """Return the sha256 of a file's bytes as hex."""
+    """Return the sha256 of a file's bytes as hex; a file that has long been as it is, is read once a process."""
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        state = os.fstat(file.fileno())
+        key = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
+        if key in _digests:
+            return _digests[key]
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if time.time_ns() - state.st_mtime_ns > _SETTLED_NS:
+        _digests[key] = digest
+    return digest
 
 
-def link_or_copy(source: Path, target: Path) -> None:
-    """Give ``target`` the bytes of ``source``; share them where the file system can (files here never change)."""
+def link_or_copy(source: Path, target: Path) -> bool:
+    """Give ``target`` the bytes of ``source`` (files here never change); return whether the file is shared.
+
+    Where the file system cannot link, the bytes are copied.
+    """
     with explained_writes(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         target.unlink(missing_ok=True)
@@ -91,6 +106,8 @@ def link_or_copy(source: Path, target: Path) -> None:
             target.hardlink_to(source)
         except OSError:
             shutil.copyfile(source, target)
+            return False
+    return True
 
 
 def remove_tree(path: Path) -> None:

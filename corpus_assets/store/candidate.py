@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from corpus_assets.errors import StoreError
+from corpus_assets.gates import GATES_FILE
 from corpus_assets.store.atomic import (
     explained_writes,
     file_sha256,
@@ -22,12 +24,14 @@ from corpus_assets.store.manifest import (
     Artifact,
     FileEntry,
     Manifest,
+    OldFormatError,
     find_damage,
     read_manifest,
 )
 from corpus_assets.store.publish import generations_dir
 
 ARTIFACTS_FILE = "artifacts.json"
+PLAN_FILE = "plan.json"
 STAGING_PREFIX = ".candidate-"
 
 Origin = Literal["built", "shared", "kept"]
@@ -41,6 +45,8 @@ class Candidate:
         self.id = generation_id
         self.final_path = generations_dir(home) / generation_id
         self.staging_path = generations_dir(home) / f"{STAGING_PREFIX}{generation_id}"
+        self.num_copied = 0  # files that could not be shared with an earlier generation, and were copied
+        self._earlier: list[tuple[Path, Manifest]] | None = None
         self.damage = self._find_damage()
         self.is_finished = (self.final_path / MANIFEST_FILE).exists() and not self.damage
 
@@ -89,10 +95,27 @@ class Candidate:
         self._record(name, artifact)
         return artifact, "built"
 
+    def can_share(self, name: str, inputs: str) -> bool:
+        """Tell whether some generation has the artifact of this name, made from these inputs and undamaged."""
+        return self._find(name, inputs) is not None
+
+    def earlier(self) -> list[tuple[Path, Manifest]]:
+        """Return the finished generations of this program's format, newest first."""
+        if self._earlier is None:
+            found = []
+            folder = generations_dir(self.home)
+            for path in folder.iterdir() if folder.exists() else ():
+                if not path.name.startswith(".") and (path / MANIFEST_FILE).exists():
+                    with contextlib.suppress(StoreError):  # of another format, or damaged: nothing to share
+                        found.append((path, read_manifest(path)))
+            self._earlier = sorted(found, key=lambda item: (item[1].created, item[0].name), reverse=True)
+        return self._earlier
+
     def seal(self, manifest: Manifest) -> None:
         """Write the manifest: from here on the candidate is complete and only waits for its gates."""
         if self.is_finished:
             return
+        self._drop_strays(manifest)
         target = self.staging_path / MANIFEST_FILE
         if target.exists():
             old = read_manifest(self.staging_path)
@@ -110,7 +133,8 @@ class Candidate:
                 f"The candidate {self.id} is damaged: {damage[0]}.", hint="Run ingest again to rebuild it."
             )
         with explained_writes(self.final_path):
-            (self.staging_path / ARTIFACTS_FILE).unlink(missing_ok=True)
+            for name in (ARTIFACTS_FILE, PLAN_FILE):
+                (self.staging_path / name).unlink(missing_ok=True)
             remove_tree(self.final_path)  # only ever a damaged one: finished ones are not rebuilt
             self.staging_path.rename(self.final_path)
             sync_dir(self.final_path.parent)
@@ -129,6 +153,8 @@ class Candidate:
             return []
         try:
             manifest = read_manifest(self.final_path)
+        except OldFormatError:
+            return ["it has an older format"]
         except StoreError as error:
             return [error.message]
         sealed_at = (self.final_path / MANIFEST_FILE).stat().st_mtime_ns
@@ -144,22 +170,36 @@ class Candidate:
             for name, entry in artifact.files.items()
         )
 
-    def _share(self, name: str, inputs: str) -> Artifact | None:
-        folder = generations_dir(self.home)
-        for path in sorted(folder.iterdir(), reverse=True) if folder.exists() else ():
-            if path.name.startswith(".") or not (path / MANIFEST_FILE).exists():
-                continue
-            artifact = read_manifest(path).artifacts.get(name)
+    def _find(self, name: str, inputs: str) -> tuple[Path, Artifact] | None:
+        for path, manifest in self.earlier():
+            artifact = manifest.artifacts.get(name)
             if artifact is None or artifact.inputs != inputs:
                 continue
-            if any(file_sha256(path / file) != entry.sha256 for file, entry in artifact.files.items()):
-                continue  # never spread a damaged file
-            for file in artifact.files:
-                link_or_copy(path / file, self.staging_path / file)
-            return artifact
+            if all(_is_whole(path / file, entry) for file, entry in artifact.files.items()):
+                return path, artifact  # never spread a damaged file
         return None
+
+    def _share(self, name: str, inputs: str) -> Artifact | None:
+        found = self._find(name, inputs)
+        if found is None:
+            return None
+        path, artifact = found
+        for file in artifact.files:
+            self.num_copied += not link_or_copy(path / file, self.staging_path / file)
+        return artifact
+
+    def _drop_strays(self, manifest: Manifest) -> None:
+        """Delete files of segments that an earlier plan for this candidate had, and this one has not."""
+        wanted = {*manifest.files(), ARTIFACTS_FILE, PLAN_FILE, MANIFEST_FILE, GATES_FILE}
+        for path in self.staging_path.rglob("*"):
+            if path.is_file() and str(path.relative_to(self.staging_path)) not in wanted:
+                path.unlink()
 
     def _record(self, name: str, artifact: Artifact) -> None:
         merged = {**self.artifacts(), name: artifact}
         rows = {key: value.model_dump() for key, value in sorted(merged.items())}
         write_atomic(self.staging_path / ARTIFACTS_FILE, json.dumps(rows, indent=1))
+
+
+def _is_whole(path: Path, entry: FileEntry) -> bool:
+    return path.exists() and path.stat().st_size == entry.size and file_sha256(path) == entry.sha256

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 
 from corpus_assets.errors import BadInputError, NothingPublishedError, StoreError
 from corpus_assets.model import Card, Chunk, ClusterMap, Page, PaperRecord, Section
-from corpus_assets.store.manifest import MANIFEST_FILE, Manifest, find_damage, read_manifest
+from corpus_assets.store.manifest import MANIFEST_FILE, Manifest, SegmentEntry, find_damage, read_head, read_manifest
 from corpus_assets.store.papers_file import PapersFile
 from corpus_assets.store.publish import generations_dir, published_id
 from corpus_assets.store.records import card_from
@@ -33,19 +33,26 @@ CARD_VECTORS_FILE = "card_vectors.npy"
 
 
 class Segment:
-    """One segment's indexes, opened when first used."""
+    """One segment's files, opened when first used. ``removed`` are papers in it that count no more."""
 
-    def __init__(self, name: str, fts_path: Path, vectors_path: Path | None) -> None:
-        self.name = name
-        self.fts_path = fts_path
-        self.vectors_path = vectors_path
+    def __init__(self, folder: Path, entry: SegmentEntry) -> None:
+        self.name = entry.name
+        self.removed = frozenset(entry.removed)
+        self.fts_path = folder / entry.fts
+        self.vectors_path = folder / entry.vectors if entry.vectors else None
+        self._bodies_path = folder / entry.bodies
 
     @cached_property
     def fts(self) -> FtsIndex:
         """Return the segment's chunks and full-text index."""
         from corpus_assets.fts import open_fts
 
-        return open_fts(self.fts_path)
+        return open_fts(self.fts_path, self.removed)
+
+    @cached_property
+    def bodies(self) -> PapersFile:
+        """Return the texts, pages and sections of the segment's papers, removed ones included."""
+        return PapersFile(self._bodies_path)
 
     @cached_property
     def vectors(self) -> VectorIndex | None:
@@ -58,6 +65,8 @@ class Segment:
         """Close what was opened."""
         if "fts" in self.__dict__:
             self.fts.close()
+        if "bodies" in self.__dict__:
+            self.bodies.close()
 
 
 class Generation:
@@ -72,10 +81,8 @@ class Generation:
                 f"Generation {self.manifest.id} is damaged: {damage[0]}.", hint="Run ingest to rebuild it."
             )
         self.id = self.manifest.id
-        self.segments: Sequence[Segment] = [
-            Segment(entry.name, path / entry.fts, path / entry.vectors if entry.vectors else None)
-            for entry in self.manifest.segments
-        ]
+        self.segments: Sequence[Segment] = [Segment(path, entry) for entry in self.manifest.segments]
+        self._bodies_of: dict[str, PapersFile | None] = {}
 
     @property
     def num_chunks(self) -> int:
@@ -98,15 +105,25 @@ class Generation:
 
     def pages(self, paper_id: str) -> tuple[Page, ...]:
         """Return a served paper's page ledger."""
-        return self._papers_file.pages(paper_id)
+        bodies = self._bodies(paper_id)
+        return bodies.pages(paper_id) if bodies else ()
 
     def sections(self, paper_id: str) -> tuple[Section, ...]:
         """Return a served paper's sections."""
-        return self._papers_file.sections(paper_id)
+        bodies = self._bodies(paper_id)
+        return bodies.sections(paper_id) if bodies else ()
 
     def text(self, paper_id: str) -> str:
         """Return a served paper's text, which chunk and quote offsets point into."""
-        return self._papers_file.text(paper_id)
+        bodies = self._bodies(paper_id)
+        return bodies.text(paper_id) if bodies else ""
+
+    def _bodies(self, paper_id: str) -> PapersFile | None:
+        """Return the file that holds a paper's body, ``None`` for a paper that is not served."""
+        if paper_id not in self._bodies_of:
+            holders = (segment for segment in self.segments if paper_id not in segment.removed)
+            self._bodies_of[paper_id] = next((s.bodies for s in holders if s.bodies.has(paper_id)), None)
+        return self._bodies_of[paper_id]
 
     def chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
         """Return chunks in the order asked; raises ``BadInputError`` naming an id that is not in the generation."""
@@ -209,10 +226,10 @@ def list_generations(home: Path) -> list[GenerationSummary]:
     found = []
     for path in folder.iterdir() if folder.exists() else ():
         if path.is_dir() and not path.name.startswith(".") and (path / MANIFEST_FILE).exists():
-            manifest = read_manifest(path)
+            head = read_head(path) or read_manifest(path).model_dump()  # which raises and names the damage
             found.append(
                 GenerationSummary(
-                    manifest.id, manifest.created, manifest.num_papers, manifest.num_chunks, manifest.id == current
+                    path.name, head["created"], head["num_papers"], head["num_chunks"], path.name == current
                 )
             )
     return sorted(found, key=lambda summary: (summary.created, summary.id), reverse=True)

@@ -12,7 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from corpus_assets.errors import StoreError
 
 MANIFEST_FILE = "manifest.json"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+
+
+class OldFormatError(StoreError):
+    """A generation that another version of this program wrote."""
 
 
 class FileEntry(BaseModel):
@@ -35,13 +39,16 @@ class Artifact(BaseModel):
 
 
 class SegmentEntry(BaseModel):
-    """Where one segment's files are, relative to the generation."""
+    """Where one segment's files are, relative to the generation, and which of its papers count no more."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     fts: str
     vectors: str | None
+    bodies: str = Field(description="Texts, pages and sections of its papers.")
+    members: str = Field(description="Paper ids with the digest of their content.")
+    removed: tuple[str, ...] = Field((), description="Papers that were edited or removed since it was written.")
 
 
 class EmbedderEntry(BaseModel):
@@ -84,17 +91,26 @@ def read_manifest(generation_dir: Path) -> Manifest:
     path = generation_dir / MANIFEST_FILE
     try:
         data = json.loads(path.read_text("utf-8"))
-        manifest = Manifest.model_validate(data)
+        found = data.get("format_version") if isinstance(data, dict) else None
+        if isinstance(found, int) and found != FORMAT_VERSION:
+            raise OldFormatError(
+                f"{path} has format {found}; this program reads {FORMAT_VERSION}.",
+                hint="Run ingest: the generation is built anew, in full, from what was read already.",
+            )
+        return Manifest.model_validate(data)
     except FileNotFoundError:
         raise StoreError(f"{path} is missing.", hint="Run ingest to rebuild the generation.") from None
     except ValueError as error:
         raise StoreError(f"{path} is damaged: {error}", hint="Run ingest to rebuild the generation.") from error
-    if manifest.format_version != FORMAT_VERSION:
-        raise StoreError(
-            f"{path} has format {manifest.format_version}; this program reads {FORMAT_VERSION}.",
-            hint="Run ingest to rebuild the generation.",
-        )
-    return manifest
+
+
+def read_head(generation_dir: Path) -> dict[str, Any]:
+    """Return a manifest's content whatever its format; empty when it cannot be read."""
+    try:
+        data = json.loads((generation_dir / MANIFEST_FILE).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}
 
 
 def find_damage(generation_dir: Path, manifest: Manifest, *, is_deep: bool = True) -> list[str]:

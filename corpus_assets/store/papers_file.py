@@ -1,9 +1,10 @@
-"""``papers.duckdb`` of a generation: records, pages, sections and texts of its papers."""
+"""``papers.duckdb``: of a generation, its papers' records; of a segment, its papers' pages, sections and texts."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from corpus_assets.model import Page, PaperRecord, ParsedPaper, Section
@@ -12,27 +13,33 @@ from corpus_assets.store.records import page_from, record_from, section_from
 
 _SCHEMA = """
 CREATE TABLE papers (paper_id VARCHAR, record VARCHAR);
-CREATE TABLE bodies (paper_id VARCHAR, text VARCHAR, pages VARCHAR, sections VARCHAR);
+CREATE TABLE bodies (paper_id VARCHAR PRIMARY KEY, text VARCHAR, pages VARCHAR, sections VARCHAR);
 """
+_BATCH = 256
+BODIES_VERSION = "1"  # raised when the same papers give another file
 
 
 def write_papers(path: Path, papers: Iterable[tuple[PaperRecord, ParsedPaper | None]]) -> int:
-    """Write the file anew; returns the number of records. Bodies are kept for served papers only."""
+    """Write the file anew, a batch in memory at a time; returns the number of records. No body, no row for it."""
     path.unlink(missing_ok=True)
     con = duck.connect(path, read_only=False)
-    bodies = []
-    records = []
-    for record, parsed in papers:
-        records.append((record.paper_id, duck.to_json(record)))
-        if parsed is not None:
-            bodies.append((record.paper_id, parsed.text, duck.to_json(parsed.pages), duck.to_json(parsed.sections)))
     con.execute(_SCHEMA)
-    duck.insert_rows(con, "papers", {"paper_id": "VARCHAR", "record": "VARCHAR"}, records, path.parent)
-    columns = {"paper_id": "VARCHAR", "text": "VARCHAR", "pages": "VARCHAR", "sections": "VARCHAR"}
-    duck.insert_rows(con, "bodies", columns, bodies, path.parent)
+    num_records = 0
+    iterator = iter(papers)
+    while batch := list(islice(iterator, _BATCH)):
+        num_records += len(batch)
+        records = [(record.paper_id, duck.to_json(record)) for record, _ in batch]
+        duck.insert_rows(con, "papers", {"paper_id": "VARCHAR", "record": "VARCHAR"}, records, path.parent)
+        bodies = [
+            (record.paper_id, parsed.text, duck.to_json(parsed.pages), duck.to_json(parsed.sections))
+            for record, parsed in batch
+            if parsed is not None
+        ]
+        columns = {"paper_id": "VARCHAR", "text": "VARCHAR", "pages": "VARCHAR", "sections": "VARCHAR"}
+        duck.insert_rows(con, "bodies", columns, bodies, path.parent)
     con.execute("CHECKPOINT")
     con.close()
-    return len(records)
+    return num_records
 
 
 class PapersFile:
@@ -45,6 +52,18 @@ class PapersFile:
         """Return every record, in order of paper id."""
         rows = self._con.execute("SELECT record FROM papers ORDER BY paper_id").fetchall()
         return {record.paper_id: record for record in (record_from(json.loads(row[0])) for row in rows)}
+
+    def bodies(self) -> Iterator[tuple[str, str, tuple[Page, ...]]]:
+        """Yield (paper id, text, pages) of every paper, a few at a time."""
+        cursor = self._con.cursor()
+        cursor.execute("SELECT paper_id, text, pages FROM bodies")
+        while rows := cursor.fetchmany(64):
+            for paper_id, text, pages in rows:
+                yield paper_id, text, tuple(page_from(page) for page in json.loads(pages))
+
+    def has(self, paper_id: str) -> bool:
+        """Tell whether the file has the paper's body."""
+        return self._con.execute("SELECT 1 FROM bodies WHERE paper_id = ?", [paper_id]).fetchone() is not None
 
     def text(self, paper_id: str) -> str:
         """Return a paper's normalised text; empty for papers that are not served."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from corpus_assets.errors import BadInputError, NothingPublishedError, StoreError
 from corpus_assets.store.atomic import remove_tree, write_atomic
-from corpus_assets.store.manifest import MANIFEST_FILE, find_damage, read_manifest
+from corpus_assets.store.manifest import MANIFEST_FILE, find_damage, read_head, read_manifest
 
 POINTER_FILE = "published"
 
@@ -90,7 +90,7 @@ def prune(home: Path, keep: int) -> list[str]:
     """Delete all but the published and the newest ``keep`` generations; return the ids deleted."""
     folder = generations_dir(home)
     complete = [path for path in folder.iterdir() if not path.name.startswith(".") and (path / MANIFEST_FILE).exists()]
-    newest = sorted(complete, key=lambda path: (read_manifest(path).created, path.name), reverse=True)
+    newest = sorted(complete, key=lambda path: (str(read_head(path).get("created", "")), path.name), reverse=True)
     current = published_id(home)
     gone = []
     for path in newest[keep:]:

@@ -6,8 +6,14 @@ in it. A paper that was edited or removed later is *removed* from the segment: t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from corpus_assets.store.manifest import Manifest
 
 MAX_SEGMENTS = 8
 SMALL_SEGMENT = 2_000  # passages; rewriting so many takes about a second
@@ -90,7 +96,7 @@ def plan_segments(
     for item in list(kept):
         num_removed = item.num_all - item.num_live
         limit = 0 if item.num_all <= SMALL_SEGMENT else MAX_REMOVED_SHARE * item.num_all
-        if num_removed > limit or len(item.live) < len(item.segment.members) and item.num_all <= SMALL_SEGMENT:
+        if num_removed > limit or (len(item.live) < len(item.segment.members) and item.num_all <= SMALL_SEGMENT):
             pool |= item.live
             kept.remove(item)
     while kept and pool and _is_merged(kept[0], pool, len(kept) + 1):
@@ -123,3 +129,25 @@ def choose_plan(
     plans = [plan_segments(wanted, base, name) for base in bases]
     plans.append(plan_segments(wanted, (), name))
     return min(plans, key=lambda plan: plan.num_to_write)
+
+
+def members_json(members: Mapping[str, Member]) -> dict[str, list[str | int]]:
+    """Return members as they are stored."""
+    return {paper_id: [member.key, member.num_chunks] for paper_id, member in members.items()}
+
+
+def members_from(rows: Mapping[str, Sequence[str | int]]) -> dict[str, Member]:
+    """Read members as they are stored."""
+    return {paper_id: Member(str(row[0]), int(row[1])) for paper_id, row in rows.items()}
+
+
+def read_segments(generation_dir: Path, manifest: Manifest) -> list[SegmentPlan]:
+    """Return what a finished generation's segments hold; a segment whose list is damaged is left out."""
+    found = []
+    for entry in manifest.segments:
+        try:
+            members = members_from(json.loads((generation_dir / entry.members).read_text("utf-8")))
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            continue  # damaged: not built upon
+        found.append(SegmentPlan(entry.name, members, frozenset(entry.removed)))
+    return found

@@ -60,18 +60,20 @@ class Parts:
         shutil.copytree(source, target, ignore=shutil.ignore_patterns("gates.json"))
         for path in target.rglob("*"):
             path.chmod(0o755 if path.is_dir() else 0o644)
-        for path in [target / "papers.duckdb", *target.glob("segment-0/*")]:
+        (segment,) = target.glob("segment-*")
+        for path in [target / "papers.duckdb", *(path for path in segment.iterdir() if path.name != "members.json")]:
             path.unlink()  # a copy may share its bytes with the original
         pairs = []
         for name, record in self.records.items():
             text, pages, sections = self.bodies[name]
             pairs.append((record, ParsedPaper(text, pages, sections, record.metadata, record.num_pages_expected)))
         write_papers(target / "papers.duckdb", pairs)
+        write_papers(segment / "papers.duckdb", pairs)
         chunks = self.indexed if self.indexed is not None else self.chunks
-        build_fts(chunks, self.records, target / "segment-0" / "chunks.duckdb", IndexSettings())
+        build_fts(chunks, self.records, segment / "chunks.duckdb", IndexSettings())
         ids = np.array([vector_id(name) for name in self.vectors], dtype=np.int64)
         matrix = np.stack(list(self.vectors.values()))
-        build_vectors(matrix, ids, target / "segment-0" / "vectors.faiss", IndexSettings())
+        build_vectors(matrix, ids, segment / "vectors.faiss", IndexSettings())
         seal(target, {"num_chunks": len(chunks), "num_vectors": len(ids), **self.manifest})
 
 

@@ -40,7 +40,7 @@ def make_generation(home: Path, name: str, created: str, content: str = "x") -> 
         settings={},
         settings_fingerprint="s",
         versions={},
-        segments=(SegmentEntry(name="segment-0", fts="a", vectors=None),),
+        segments=(SegmentEntry(name="segment-0", fts="a", vectors=None, bodies="b", members="c"),),
         artifacts={
             "cards": Artifact(
                 inputs="i", files={"cards.json": FileEntry(sha256=file_sha256(file), size=file.stat().st_size)}
