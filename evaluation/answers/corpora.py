@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from corpus_assets.embedding.protocol import Embedder
     from corpus_assets.store.generation import Generation
-    from evaluation.answers.gold_sets import GoldSet
+    from evaluation.answers.gold_sets import GoldSet, Label
     from retrieval.answer import AnswerRecord
     from retrieval.asking import AskContext
     from retrieval.stance import StanceModel
@@ -38,7 +38,8 @@ class GoldStances:
         return [self._stance_of(normal_text(passage)) for passage in passages]
 
     def _stance_of(self, passage: str) -> Stance:
-        label = next((label for text, label in self._gold if text in passage or passage in text), "neutral")
+        found = [label for text, label in self._gold if text in passage or passage in text]
+        label: Label = found[0] if found else "neutral"
         return Stance(label, "judged by a person", is_verdict=label != "neutral")
 
 

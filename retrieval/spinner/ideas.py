@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -93,11 +94,7 @@ def spin_ideas(generation: Generation, *, model: LanguageModel | None = None, li
         text, test = propose(pair, sentences, generation)
         if model is not None:
             quotes = (citations[0].quote, citations[1].quote)
-            written, notes = attempt(
-                "ideas",
-                lambda quotes=quotes: propose_with_model(model, quotes),
-                "Worded by rules.",  # type: ignore[misc]
-            )
+            written, notes = attempt("ideas", partial(propose_with_model, model, quotes), "Worded by rules.")
             degraded.extend(notes)
             if written is not None and written.problem:
                 dropped.append(DroppedIdea(paper_ids=ids, bond=pair.bond, shared=pair.shared, reason=written.problem))
