@@ -28,6 +28,21 @@ CONDITION = re.compile(
     r"\b(?:in|among|for|with|under|after|before|during|without|when|if) (?:the |a |an )?([a-z][\w-]+(?: [a-z][\w-]+)?)",
     re.I,
 )
+CLAUSE_END = re.compile(
+    r";|,? \b(?:whereas|while|although|though|but)\b|, (?:and|with|not only|nor|yet)\b|, (?=(?:because|since|so) )",
+    re.I,
+)
+# Of these a condition is more often the object than a finding ("without drug Q", "patients with no fever").
+CONDITION_CUES = frozenset(
+    {"no", "without", "lack of", "lacks", "absence of", "free of", "devoid of", "none", "none of"}
+)
+OUTCOME_NOUNS = frozenset(
+    stem(word)
+    for word in word_set(
+        "effect effects difference differences association associations change changes benefit benefits correlation"
+        " correlations relationship relation impact influence improvement advantage evidence link response"
+    )
+)
 MEASURE_WORDS = frozenset(
     stem(word)
     for word in word_set("ratio interval confidence median mean months weeks years percent patients ci hr p value n")
@@ -80,16 +95,28 @@ def rule_stance(claim: str, sentence: str) -> Stance:
 
 def find_opposition(first: str, second: str) -> Opposition | None:
     """Return how two sentences oppose each other on one outcome, or None. Made to miss rather than to invent."""
+    if not share_topic(first, second) or have_different_subjects(first, second):
+        return None
+    for one in clauses_of(first):
+        for two in clauses_of(second):
+            found = oppose_by_words(one, two) if share_topic(one, two) else None
+            if found is not None:
+                return found
+    return oppose_by_numbers(first, second) if share_topic(first, second, MIN_SHARED_PART_NUMBERS) else None
+
+
+def share_topic(first: str, second: str, min_part: float = MIN_SHARED_PART) -> bool:
+    """Tell whether two texts share enough telling words to be about one outcome."""
     one, two = telling(first), telling(second)
     shared = shared_stems(one, two)
     part = len(shared) / max(1, min(len(one), len(two)))
-    is_same_topic = (len(shared) >= MIN_SHARED and part >= MIN_SHARED_PART) or (len(shared) == 2 and part >= 0.8)
-    if not is_same_topic or have_different_subjects(first, second):
-        return None
-    found = oppose_by_words(first, second)
-    if found is None and part >= MIN_SHARED_PART_NUMBERS:
-        found = oppose_by_numbers(first, second)
-    return found
+    return (len(shared) >= MIN_SHARED and part >= min_part) or (len(shared) == 2 and part >= 0.8)
+
+
+@lru_cache(maxsize=2048)
+def clauses_of(text: str) -> tuple[str, ...]:
+    """Return the clauses of a sentence that could stand alone: a denial in one says nothing of the others."""
+    return tuple(part.strip() for part in CLAUSE_END.split(text) if part.strip())
 
 
 @lru_cache(maxsize=2048)
@@ -179,7 +206,10 @@ def negates_shared(tokens: Sequence[Token], negations: Sequence[Negation], other
     if negated:
         return ""  # both sides negate something: too much for rules
     for negation in negations:
+        is_condition = negation.cue in CONDITION_CUES
         for head in negation.heads:
+            if is_condition and head not in OUTCOME_NOUNS and not is_directional(head, head):
+                continue
             if head in plain:
                 return plain[head].word
             synonym = next((token.word for key, token in plain.items() if share_synonym(head, key)), "")

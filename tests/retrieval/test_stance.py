@@ -14,6 +14,16 @@ from retrieval.stance import find_opposition, rule_stance
         ("Vitamin D reduced mortality in adults.", "Vitamin D had no effect on mortality in adults.", "negation"),
         ("Zinc increased root growth in maize.", "Zinc decreased root growth in maize.", "direction"),
         (
+            "Zinc increased root growth in maize.",
+            "Whereas the cost was the same, zinc did not increase root growth in maize.",
+            "negation",
+        ),
+        (
+            "Cover crops reduced soil erosion in vineyards.",
+            "We saw no benefit of cover crops for soil erosion in vineyards.",
+            "negation",
+        ),
+        (
             "Relapse rate after drug Q in adult patients was 10 %.",
             "Relapse rate after drug Q in adult patients was 48 %.",
             "numbers",
@@ -33,6 +43,13 @@ def test_opposite_statements_on_one_outcome_are_seen(first, second, kind) -> Non
         ("Drug Q reduced relapse in adults.", "Drug Q did not reduce mortality in infants."),
         ("Zinc increased root growth.", "Zinc raised root growth by 12 %."),
         ("Zinc did not change root growth.", "Zinc had no effect on root growth."),
+        (
+            "Zinc increased root growth in maize.",
+            "Zinc increased root growth in maize, whereas its cost did not change.",
+        ),
+        ("Zinc increased root growth in maize.", "Zinc increased root growth in maize; no harm of zinc was seen."),
+        ("Zinc increased root growth in maize.", "Without zinc, root growth in maize stayed as it was."),
+        ("Zinc increased root growth in maize.", "In plots with no zinc root growth in maize was slow."),
     ],
 )
 def test_other_subjects_conditions_or_agreement_are_no_opposition(first, second) -> None:
