@@ -258,8 +258,8 @@ def check_whole_papers(context: GateContext) -> GateResult:
     }
     for record in served:
         faults = [record.reason] if record.status is PaperStatus.PARTIAL else []
-        if hollow := hollows.get(record.paper_id):
-            faults.append(f"blank between pages with text: page {', '.join(map(str, hollow))}")
+        if blank := hollows.get(record.paper_id):
+            faults.append(f"blank between pages with text: page {', '.join(map(str, blank))}")
         if "several_pdfs" in record.flags:
             faults.append("the file holds several PDFs one after the other, and only the last is read")
         if faults:

@@ -330,7 +330,7 @@ class _InvertedFile:
             bits = np.zeros(self.num_vectors, bool)
             bits[allowed] = True
             bitmap = np.packbits(bits, bitorder="little")
-            chosen = faiss.IDSelectorBitmap(bitmap)
+            chosen = faiss.IDSelectorBitmap(bitmap)  # type: ignore[call-arg, arg-type]  # the wrapper takes the array alone
             params: Any = faiss.SearchParametersIVF(sel=chosen, nprobe=self._inner.nprobe)  # type: ignore[call-arg]
             scores, rows = self._inner.search(query[None], min(k, len(allowed)), params=params)
         found = rows[0] >= 0

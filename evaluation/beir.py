@@ -94,7 +94,7 @@ def build_beir_segment(
     The folder's name is the digest of the texts, the settings and the model; a folder that is complete is used again.
     Without an embedder only ``fts_only`` can be searched.
     """
-    from corpus_assets.fts_build import FORMAT_VERSION
+    from corpus_assets.fts_query import FORMAT_VERSION
     from corpus_assets.settings import fingerprint
     from corpus_assets.vectors import VECTORS_VERSION
 

@@ -135,7 +135,8 @@ class _PagePicture:
             clip = pymupdf.Rect(min(x0) - 2, min(y0) - 2, max(x1) + 2, max(y1) + 2) & page.rect
             clip = None if clip.is_empty else clip
         pixmap = page.get_pixmap(matrix=matrix, colorspace=pymupdf.csGRAY, alpha=False, clip=clip)
-        self.x, self.y = (pixmap.x, pixmap.y) if clip is not None else (0, 0)
+        self.x: int = pixmap.x if clip is not None else 0
+        self.y: int = pixmap.y if clip is not None else 0
         self.width, self.height, self.stride = pixmap.width, pixmap.height, pixmap.stride
         self.samples = bytes(pixmap.samples)
 

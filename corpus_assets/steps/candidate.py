@@ -13,7 +13,7 @@ from corpus_assets.cards import CARDS_VERSION
 from corpus_assets.chunking import CHUNKER_VERSION
 from corpus_assets.clustering import CLUSTERING_VERSION
 from corpus_assets.embedding.protocol import Embedder
-from corpus_assets.fts_build import FORMAT_VERSION as FTS_VERSION
+from corpus_assets.fts_query import FORMAT_VERSION as FTS_VERSION
 from corpus_assets.model import PaperRecord
 from corpus_assets.settings import Settings, fingerprint
 from corpus_assets.steps.card_plan import plan_cards
