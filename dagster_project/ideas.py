@@ -11,7 +11,7 @@ from corpus_assets.errors import CopilotError
 from dagster_project.jobs import PlaceConfig, configure_console
 from dagster_project.resources import CopilotResource
 
-IDEAS_JOB = "ideas"
+IDEAS_JOB = "spin_ideas"  # not "ideas": an asset's op and a job may not share a name
 GROUP = "ideas"
 
 

@@ -23,6 +23,7 @@ def ideas(
 ) -> None:
     """Show hypotheses that join papers of different clusters, each with the passages it stands on."""
     from corpus_assets.store.generation import open_published
+    from dagster_project.ideas import IDEAS_JOB
     from dagster_project.runs import run_job
     from retrieval.spinner.ideas import ideas_markdown, load_ideas
 
@@ -31,7 +32,7 @@ def ideas(
         generation_id = generation.id
     report = None if again else load_ideas(settings.home, generation_id)
     if report is None:
-        run_job("ideas", settings, run_config={"home": str(settings.home), "limit": limit}, is_debug=call.is_debug)
+        run_job(IDEAS_JOB, settings, run_config={"home": str(settings.home), "limit": limit}, is_debug=call.is_debug)
         report = load_ideas(settings.home, generation_id)
     if report is None:  # another corpus was published meanwhile
         raise RuntimeError(f"the run left no ideas on {generation_id}")

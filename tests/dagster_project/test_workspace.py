@@ -26,6 +26,14 @@ def test_every_way_to_load_the_code_gives_the_same_location():
     assert module["working_directory"] == "."
 
 
+def test_the_code_location_loads_as_the_ui_loads_it():
+    from dagster_project.definitions import defs
+
+    repository = defs.get_repository_def()
+    repository.load_all_definitions()  # names that collide show only here
+    assert {"corpus", "ask"} <= set(repository.job_names)
+
+
 def test_history_is_kept_in_the_project_and_nothing_is_sent():
     settings = read_yaml("dagster.yaml")
     assert settings["storage"]["sqlite"]["base_dir"] == HISTORY_DIR

@@ -26,7 +26,7 @@ def test_ideas_are_spun_by_the_job_shown_by_the_command_and_verified(tmp_path, c
     settings = Settings(
         home=home, papers_dir=papers, embedding=EmbeddingSettings(model="hash"), clusters=ClusterSettings(max_k=2)
     )
-    result = run_job("ideas", settings, run_config={"home": str(home), "limit": 5}, is_persistent=False)
+    result = run_job("spin_ideas", settings, run_config={"home": str(home), "limit": 5}, is_persistent=False)
     (event,) = result.get_asset_materialization_events()
     metadata = event.step_materialization_data.materialization.metadata
     cli = InProcess(home, capsys)
