@@ -81,7 +81,7 @@ def main() -> int:
         page = browser.new_page(viewport={"width": 1600, "height": 1000})
         page.set_default_timeout(TIMEOUT_MS)
         page.goto(f"{options.url}/asset-groups")
-        page.get_by_text("published_corpus").first.wait_for()
+        page.get_by_role("button", name=re.compile("Materialize all")).first.wait_for()
         take(page, options.pictures, "graph_before")
         run_id = options.run or materialize_all(page, options.url)
         print(f"run {run_id}: {newest_run(options.url)[2]}")
@@ -90,7 +90,7 @@ def main() -> int:
         page.goto(f"{options.url}/runs/{run_id}")
         take(page, options.pictures, "run", 6)
         page.goto(f"{options.url}/asset-groups")
-        page.get_by_text("published_corpus").first.wait_for()
+        page.get_by_role("button", name=re.compile("Materialize all")).first.wait_for()
         take(page, options.pictures, "graph_after", 6)
         for name in ("raw_text", "summary_cards", "published_corpus"):
             page.goto(f"{options.url}/assets/{name}")
