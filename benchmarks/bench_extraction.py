@@ -89,10 +89,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args(arguments)
     rounds = list(measure(options.folder, options.rounds, options.workers))
-    rows = [[n, r.bare, r.reader, r.ratio, r.workers, r.workers_ratio] for n, r in enumerate(rounds, start=1)]
-    ratio, workers_ratio = median(r.ratio for r in rounds), median(r.workers_ratio for r in rounds)
-    rows.append(["median", *(median(row[column] for row in rows) for column in range(1, 3)), ratio])
-    rows[-1].extend([median(r.workers for r in rounds), workers_ratio])
+    figures = [[r.bare, r.reader, r.ratio, r.workers, r.workers_ratio] for r in rounds]
+    middle = [median(column) for column in zip(*figures, strict=True)]
+    ratio, workers_ratio = middle[2], middle[4]
+    rows: list[list[object]] = [[number, *figure] for number, figure in enumerate(figures, start=1)]
+    rows.append(["median", *middle])
     print_table(rows, ["round", "bare pages/s", "reader pages/s", "ratio", "workers pages/s", "of bare x cores"])
     print(f"ratio on one core {ratio:.2f} (bound {SPEED_FLOOR}), {options.workers} workers {workers_ratio:.2f}")
     if options.json:
