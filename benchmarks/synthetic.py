@@ -1,56 +1,27 @@
-"""Papers of made-up text with the statistics of real ones: Zipf-distributed words, new words without end, identifiers.
+"""Papers of made-up text with the statistics of real ones: Zipf-distributed words, topics, identifiers, numbers.
 
 A paper is a text file with the usual sections. Sizes follow a log-normal law; with the default mean, 5,000 papers give
-about 200,000 passages. The same seed and number give the same bytes.
+about 200,000 passages. The same seed and number give the same text.
 """
 
 from __future__ import annotations
 
 import random
-from bisect import bisect
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
 
 VOCABULARY = 60_000
-WORDS_A_PAPER = 5_600
+WORDS_A_PAPER = 4_700
 SECTIONS = (("Abstract", 0.04), ("Introduction", 0.16), ("Methods", 0.25), ("Results", 0.3), ("Discussion", 0.25))
+TOPIC_WORDS = 40
 
-_ONSETS = [
-    "b",
-    "c",
-    "d",
-    "f",
-    "g",
-    "h",
-    "j",
-    "k",
-    "l",
-    "m",
-    "n",
-    "p",
-    "r",
-    "s",
-    "t",
-    "v",
-    "w",
-    "br",
-    "cl",
-    "cr",
-    "dr",
-    "fl",
-    "gr",
-    "pl",
-    "pr",
-    "sc",
-    "sp",
-    "st",
-    "str",
-    "th",
-    "tr",
-]
-_VOWELS = ["a", "e", "i", "o", "u", "a", "e", "i", "o", "ea", "ie", "ou"]
-_CODAS = ["", "", "", "n", "r", "s", "t", "l", "m", "nd", "st", "x"]
+_ONSETS = [*"bcdfghjklmnprstvw", "br", "cl", "cr", "dr", "fl", "gr", "pl", "pr", "sc", "sp", "st", "str", "th", "tr"]
+_VOWELS = [*"aeiouaeio", "ea", "ie", "ou"]
+_CODAS = ["", "", "", *"nrstlmx", "nd", "st"]
 _ENDINGS = ["", "", "", "s", "ed", "ing", "tion", "al", "ic", "ity", "ase", "oma"]
 _SMALL = [
     "the",
@@ -70,12 +41,6 @@ _SMALL = [
     "from",
     "on",
     "is",
-    "this",
-    "these",
-    "not",
-    "be",
-    "are",
-    "an",
 ]
 
 
@@ -83,56 +48,61 @@ class Words:
     """A vocabulary drawn from by rank: rank r has weight 1 / (r + 2.7), after Zipf and Mandelbrot."""
 
     def __init__(self, size: int = VOCABULARY, seed: int = 13) -> None:
+        import numpy as np
+
         chance = random.Random(seed)
         known = dict.fromkeys(_SMALL)
         while len(known) < size:
-            syllables = chance.choices((1, 2, 3, 4), (1, 5, 5, 2))[0]
-            stem = "".join(
-                chance.choice(_ONSETS) + chance.choice(_VOWELS) + chance.choice(_CODAS) for _ in range(syllables)
+            num_syllables = chance.choices((1, 2, 3, 4), (1, 5, 5, 2))[0]
+            syllables = (
+                chance.choice(_ONSETS) + chance.choice(_VOWELS) + chance.choice(_CODAS) for _ in range(num_syllables)
             )
-            known[stem + chance.choice(_ENDINGS)] = None
-        self.words = list(known)
-        self._sums = list(accumulate(1 / (rank + 2.7) for rank in range(len(self.words))))
+            known["".join(syllables) + chance.choice(_ENDINGS)] = None
+        self.words = np.array(list(known), dtype=object)
+        self._sums = np.cumsum(1 / (np.arange(size) + 2.7))
 
-    def draw(self, chance: random.Random, num: int, topic: Sequence[str] = ()) -> list[str]:
-        """Return words; every eighth is of the paper's topic, some are identifiers or numbers."""
-        drawn = []
-        for _ in range(num):
-            dice = chance.random()
-            if topic and dice < 0.12:
-                drawn.append(chance.choice(topic))
-            elif dice > 0.985:
-                drawn.append(f"{chance.choice('ACDEFGHKLT')}{chance.randint(1, 999)}{chance.choice('ACDEFGHKLT')}")
-            elif dice > 0.97:
-                drawn.append(f"{chance.randint(0, 99)}.{chance.randint(0, 9)}")
-            else:
-                drawn.append(self.words[bisect(self._sums, chance.random() * self._sums[-1])])
+    def topic(self, chance: np.random.Generator) -> list[str]:
+        """Return the words a paper is about: neither the most frequent nor the rarest."""
+        first = len(self.words) // 300
+        numbers = chance.choice(len(self.words) // 3 - first, TOPIC_WORDS, replace=False) + first
+        return [str(word) for word in self.words[numbers]]
+
+    def draw(self, chance: np.random.Generator, num: int, topic: Sequence[str] = ()) -> list[str]:
+        """Return words; with a topic every eighth is of it. Some are identifiers or numbers."""
+        import numpy as np
+
+        drawn: list[str] = self.words[np.searchsorted(self._sums, chance.random(num) * self._sums[-1])].tolist()
+        dice, numbers = chance.random(num), chance.integers(0, 1000, num)
+        for at in np.flatnonzero(dice > 0.97).tolist():
+            number = int(numbers[at])
+            drawn[at] = f"{number / 10:.1f}" if dice[at] < 0.985 else f"{'ACDEFGHKLT'[number % 10]}{number}K"
+        for at in np.flatnonzero(dice < 0.12).tolist() if topic else ():
+            drawn[at] = topic[int(numbers[at]) % len(topic)]
         return drawn
 
 
 def paper_text(words: Words, number: int, seed: int = 13, mean_words: int = WORDS_A_PAPER) -> str:
     """Return the text of paper ``number``."""
-    chance = random.Random(f"{seed}/{number}")
-    topic = chance.sample(words.words[200:20_000], 40)
-    size = int(mean_words * chance.lognormvariate(-0.08, 0.4))
-    title = " ".join(chance.sample(topic, 7)).capitalize()
-    parts = [title, f"{chance.choice(topic).capitalize()} {words.words[number % 9000].capitalize()}"]
+    import numpy as np
+
+    chance = np.random.default_rng([seed, number])
+    topic = words.topic(chance)
+    size = int(mean_words * chance.lognormal(-0.08, 0.4))
+    parts = [" ".join(topic[:7]).capitalize(), f"{topic[7].capitalize()} {topic[8].capitalize()}"]
     for heading, share in SECTIONS:
         parts.append(heading)
-        left = max(40, int(size * share))
-        while left > 0:
-            sentences = [_sentence(words, chance, topic) for _ in range(chance.randint(4, 8))]
-            parts.append(" ".join(sentences))
-            left -= sum(len(sentence.split()) for sentence in sentences)
+        drawn = words.draw(chance, max(60, int(size * share)), topic)
+        lengths = np.clip(chance.normal(21, 7, len(drawn) // 10 + 2), 6, 60).astype(int).tolist()
+        sentences, start = [], 0
+        for length in lengths:
+            if start < len(drawn):
+                sentences.append(f"{' '.join(drawn[start : start + length]).capitalize()}.")
+                start += length
+        parts += [" ".join(sentences[first : first + 6]) for first in range(0, len(sentences), 6)]
     return "\n\n".join(parts) + "\n"
 
 
-def _sentence(words: Words, chance: random.Random, topic: Sequence[str]) -> str:
-    drawn = words.draw(chance, max(5, int(chance.gauss(21, 7))), topic)
-    return f"{' '.join(drawn).capitalize()}."
-
-
-def write_papers(folder: Path, numbers: Sequence[int], mean_words: int = WORDS_A_PAPER) -> None:
+def write_papers(folder: Path, numbers: Iterable[int], mean_words: int = WORDS_A_PAPER) -> None:
     """Write papers as ``paper-<number>.txt``."""
     words = Words()
     folder.mkdir(parents=True, exist_ok=True)
@@ -141,18 +111,22 @@ def write_papers(folder: Path, numbers: Sequence[int], mean_words: int = WORDS_A
 
 
 def passages(num: int, num_words: int = 150, seed: int = 13) -> Iterator[str]:
-    """Yield bare passages, for benchmarks of the indexes alone; ten in a row share a topic."""
+    """Yield bare passages, for benchmarks of the indexes alone; forty in a row share a topic."""
+    import numpy as np
+
     words = Words()
-    chance = random.Random(seed)
+    chance = np.random.default_rng(seed)
     topic: list[str] = []
     for number in range(num):
-        if number % 10 == 0:
-            topic = chance.sample(words.words[200:20_000], 40)
+        if number % 40 == 0:
+            topic = words.topic(chance)
         yield " ".join(words.draw(chance, num_words, topic))
 
 
 def questions(num: int, seed: int = 29) -> list[str]:
     """Return questions of 3 to 10 words, frequent and rare ones as in the passages."""
+    import numpy as np
+
     words = Words()
-    chance = random.Random(seed)
-    return [" ".join(words.draw(chance, chance.randint(3, 10), words.words[200:20_000])) for _ in range(num)]
+    chance = np.random.default_rng(seed)
+    return [" ".join(words.draw(chance, int(chance.integers(3, 11)), words.topic(chance))) for _ in range(num)]

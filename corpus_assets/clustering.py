@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,8 +15,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-CLUSTERING_VERSION = "1"
+CLUSTERING_VERSION = "2"
+SAMPLE_SIZE = 1000  # papers that k, the centres and the labels are found on; the others go to the nearest centre
 _LABEL_TERMS = 4
+_LABEL_CANDIDATES = 500
 _SILHOUETTE_SAMPLE = 2000  # papers; silhouette is quadratic
 
 
@@ -33,27 +37,53 @@ def cluster_papers(
 ) -> ClusterMap:
     """Group papers by their vectors, ``(len(paper_ids), d)``; ``texts`` (title and summary) give the labels.
 
+    Of more than ``SAMPLE_SIZE`` papers those whose ids have the smallest digests decide, so that the cost hardly grows
+    with the corpus and one paper more or less rarely changes the map.
     k runs from ``min_k`` to ``max_k``, never past a third of the papers; the k of the highest mean silhouette wins, the
     smaller one on a tie. Fewer than 3 papers are one cluster with no silhouette. Clusters are numbered by size.
     """
     import numpy as np
 
     num_papers = len(paper_ids)
+    sample = _sample(paper_ids)
     if num_papers < 3:
-        labels, silhouette = np.zeros(num_papers, dtype=int), math.nan
+        labels, silhouette = np.zeros(num_papers, dtype=np.intp), math.nan
     else:
-        labels, silhouette = _best_labels(vectors, settings)
+        of_sample, silhouette = _best_labels(vectors[sample], settings)
+        labels = of_sample if len(sample) == num_papers else _nearest(vectors, vectors[sample], of_sample)
     order = _by_size(labels)
     assignments = {paper_id: order[int(label)] for paper_id, label in zip(paper_ids, labels, strict=True)}
     sizes = [list(assignments.values()).count(cluster) for cluster in sorted(set(assignments.values()))]
     return ClusterMap(
         assignments=assignments,
-        labels=label_clusters(assignments, texts),
+        labels=label_clusters(assignments, {paper_ids[i]: texts.get(paper_ids[i], "") for i in sample.tolist()}),
         silhouette=silhouette,
         largest_share=max(sizes) / num_papers if sizes else math.nan,
         k=len(sizes),
         coordinates=_plane(paper_ids, vectors),
     )
+
+
+def _sample(paper_ids: Sequence[str]) -> NDArray[np.intp]:
+    """Return the rows of the papers that decide, in order."""
+    import numpy as np
+
+    if len(paper_ids) <= SAMPLE_SIZE:
+        return np.arange(len(paper_ids))
+    digests = [hashlib.sha256(paper_id.encode("utf-8", "surrogatepass")).digest() for paper_id in paper_ids]
+    chosen = sorted(range(len(paper_ids)), key=digests.__getitem__)[:SAMPLE_SIZE]
+    return np.array(sorted(chosen), dtype=np.intp)
+
+
+def _nearest(vectors: NDArray[np.float32], sample: NDArray[np.float32], labels: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return for each vector the cluster whose centre (mean of its sampled papers) is nearest."""
+    import numpy as np
+
+    known = np.unique(labels)
+    centres = np.stack([sample[labels == label].mean(axis=0) for label in known])
+    distances = (centres**2).sum(axis=1) - 2 * vectors @ centres.T
+    nearest: NDArray[np.intp] = known[distances.argmin(axis=1)]
+    return nearest
 
 
 def _best_labels(vectors: NDArray[np.float32], settings: ClusterSettings) -> tuple[NDArray[np.intp], float]:
@@ -81,7 +111,8 @@ def _best_labels(vectors: NDArray[np.float32], settings: ClusterSettings) -> tup
 
 def _by_size(labels: Sequence[int] | NDArray[np.intp]) -> dict[int, int]:
     values = [int(label) for label in labels]
-    ranked = sorted(set(values), key=lambda label: (-values.count(label), values.index(label)))
+    counts = Counter(values)  # in order of first appearance
+    ranked = sorted(counts, key=lambda label: -counts[label])
     return {label: number for number, label in enumerate(ranked)}
 
 
@@ -102,8 +133,12 @@ def label_clusters(assignments: Mapping[str, int], texts: Mapping[str, str]) -> 
     weight = frequency * np.log(1 + counts.sum() / len(clusters) / np.maximum(counts.sum(axis=0), 1))
     labels = {}
     for row, cluster in enumerate(clusters):
-        ranked = sorted(range(len(terms)), key=lambda i: (-weight[row, i], terms[i]))
-        labels[cluster] = ", ".join(_distinct([terms[i] for i in ranked if counts[row, i] > 0])) or f"cluster {cluster}"
+        present = np.flatnonzero(counts[row])
+        if len(present) > _LABEL_CANDIDATES:  # enough of the heaviest, all that weigh the same as the last included
+            least = np.partition(weight[row, present], -_LABEL_CANDIDATES)[-_LABEL_CANDIDATES]
+            present = present[weight[row, present] >= least]
+        ranked = sorted(present.tolist(), key=lambda i: (-weight[row, i], terms[i]))
+        labels[cluster] = ", ".join(_distinct([terms[i] for i in ranked])) or f"cluster {cluster}"
     return labels
 
 
@@ -125,7 +160,10 @@ def _plane(paper_ids: Sequence[str], vectors: NDArray[np.float32]) -> dict[str, 
     if len(paper_ids) < 2:
         return dict.fromkeys(paper_ids, (0.0, 0.0))
     centred = vectors.astype(np.float64) - vectors.mean(axis=0)
-    _, _, axes = np.linalg.svd(centred, full_matrices=False)
+    if len(centred) > centred.shape[1]:  # the same axes from the small side
+        axes = np.linalg.eigh(centred.T @ centred)[1].T[::-1]
+    else:
+        axes = np.linalg.svd(centred, full_matrices=False)[2]
     axes = axes[:2] * np.sign(axes[:2][np.arange(len(axes[:2])), np.abs(axes[:2]).argmax(axis=1)])[:, None]
     points = centred @ axes.T
     if points.shape[1] == 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ _SPREAD_SAMPLE = 256
 _SPREAD_MINIMUM = 12
 
 _spreads: WeakKeyDictionary[Corpus, float] = WeakKeyDictionary()
+_questions_lock = threading.Lock()
 _questions: OrderedDict[tuple[str, str], NDArray[np.float32]] = OrderedDict()
 
 
@@ -44,13 +46,15 @@ def embed_question(embedder: Embedder, query: str) -> NDArray[np.float32]:
     """
     query = clean_text(query)
     key = (embedder.fingerprint, query)
-    if key in _questions:
-        _questions.move_to_end(key)
-        return _questions[key]
+    with _questions_lock:
+        if key in _questions:
+            _questions.move_to_end(key)
+            return _questions[key]
     vector: NDArray[np.float32] = embedder.embed_queries([query])[0]
-    _questions[key] = vector
-    while len(_questions) > _CACHED_QUESTIONS:
-        _questions.popitem(last=False)
+    with _questions_lock:
+        _questions[key] = vector
+        while len(_questions) > _CACHED_QUESTIONS:
+            _questions.popitem(last=False)
     return vector
 
 
@@ -82,7 +86,8 @@ def cosines(corpus: Corpus, vector: NDArray[np.float32], chunk_ids: Sequence[str
     for segment in corpus.segments:
         if segment.vectors is None:
             continue
-        wanted = {vector_id(chunk_id): chunk_id for chunk_id in chunk_ids if chunk_id not in found}
+        asked = [chunk_id for chunk_id in chunk_ids if chunk_id not in found]
+        wanted = {vector_id(chunk_id): chunk_id for chunk_id in segment.fts.chunk_numbers(asked)}
         known: list[int] = segment.vectors.known(np.array(list(wanted), dtype=np.int64)).tolist()
         if known:
             scores = segment.vectors.reconstruct(np.array(known, dtype=np.int64)) @ vector

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from corpus_assets.errors import BadInputError
 from corpus_assets.folding import fold_for_search
-from corpus_assets.fts import LexicalHit, Scores
+from corpus_assets.fts import ChunkFilter, LexicalHit, Scores
 from corpus_assets.model import Chunk
 from corpus_assets.settings import RetrievalMode, RetrievalSettings
 from retrieval import dense, lexical
@@ -100,18 +102,27 @@ def search(
     vector: NDArray[np.float32] | None = None
     if mode not in ("fts_only", "embedding_only", "hybrid"):
         raise BadInputError(f"Unknown retrieval mode {mode!r}.", hint="Use fts_only, embedding_only or hybrid.")
+    dense_leg = None
+    has_both = mode == "hybrid" and not _no_dense_reason(generation, query, mode, embedder, has_lexical_hits=True)
+    if embedder is not None and has_both:
+        dense_leg = _leg_threads().submit(_search_dense, generation, query, embedder, depth, allowed)
     if mode != "embedding_only":
-        scores = lexical.score(generation, query, allowed, paper_weight=settings.paper_weight)
-        lexical_hits = scores.top(depth)
+        try:
+            scores = lexical.score(generation, query, allowed, paper_weight=settings.paper_weight)
+            lexical_hits = scores.top(depth)
+        finally:
+            if dense_leg is not None:
+                wait([dense_leg])  # nothing runs on after an error, nor when the corpus is closed
         if not lexical_hits:
             degraded.append("no lexical hit: no passage holds a word of the question")
     if mode != "fts_only":
         reason = _no_dense_reason(generation, query, mode, embedder, has_lexical_hits=bool(lexical_hits))
         if reason:
             degraded.append(reason)
+        elif dense_leg is not None:
+            vector, dense_hits = dense_leg.result()
         elif embedder is not None:
-            vector = dense.embed_question(embedder, query)
-            dense_hits = dense.search(generation, vector, depth, allowed)
+            vector, dense_hits = _search_dense(generation, query, embedder, depth, allowed)
     if mode == "hybrid" and vector is not None and settings.fusion == "scores":
         ranking = _fuse_scores(generation, scores, vector, lexical_hits, dense_hits, settings.dense_share)
     else:
@@ -128,6 +139,19 @@ def search(
         dense_ids=tuple(hit.chunk_id for hit in dense_hits),
     )
     return SearchResult(hits, degraded, (time.perf_counter() - started) * 1000, legs, mode)
+
+
+@functools.cache
+def _leg_threads() -> ThreadPoolExecutor:
+    """Return the threads dense legs run in, beside full text: DuckDB, FAISS and numpy let each other work."""
+    return ThreadPoolExecutor(max_workers=4, thread_name_prefix="dense-leg")
+
+
+def _search_dense(
+    corpus: Corpus, query: str, embedder: Embedder, depth: int, allowed: ChunkFilter
+) -> tuple[NDArray[np.float32], list[dense.DenseHit]]:
+    vector = dense.embed_question(embedder, query)
+    return vector, dense.search(corpus, vector, depth, allowed)
 
 
 def _no_dense_reason(

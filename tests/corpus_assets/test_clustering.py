@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from corpus_assets import clustering
 from corpus_assets.clustering import cluster_papers, draw_map, mean_unit_vector
 from corpus_assets.settings import ClusterSettings
 
@@ -64,3 +65,14 @@ def test_the_mean_is_a_unit_vector_also_where_vectors_cancel():
     assert np.isclose(np.linalg.norm(mean_unit_vector(np.eye(3, dtype=np.float32))), 1)
     opposite = np.array([[1, 0], [-1, 0]], dtype=np.float32)
     assert np.isclose(np.linalg.norm(mean_unit_vector(opposite)), 1)
+
+
+def test_of_many_papers_a_sample_decides_and_the_others_join_the_nearest(monkeypatch):
+    monkeypatch.setattr(clustering, "SAMPLE_SIZE", 60)
+    names, vectors = blobs([120, 80, 40])
+    texts = {name: ("kinase", "plasma", "mouse")[int(name[1])] for name in names}
+    sampled = cluster_papers(names, vectors, texts, ClusterSettings())
+    monkeypatch.setattr(clustering, "SAMPLE_SIZE", 1000)
+    whole = cluster_papers(names, vectors, texts, ClusterSettings())
+    assert sampled.assignments == whole.assignments
+    assert sampled.labels == whole.labels

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.synthetic import Words, paper_text
 from corpus_assets.build import IngestReport, ingest, load_settings_embedder
 from corpus_assets.errors import StoreError
-from corpus_assets.settings import EmbeddingSettings, RunSettings, Settings
+from corpus_assets.settings import EmbeddingSettings, RetrievalSettings, RunSettings, Settings
 from corpus_assets.store import segments
 from corpus_assets.store.generation import list_generations, open_generation, open_published
 from corpus_assets.store.manifest import MANIFEST_FILE, find_damage
@@ -39,7 +39,10 @@ def build(home: Path, folder: Path, **run: int) -> IngestReport:
 
 def write(folder: Path, number: int, version: int = 0) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    text = paper_text(WORDS, number, seed=13 + version, mean_words=500)
+    text = paper_text(WORDS, number, mean_words=500)
+    if version:  # the title stays, and with it the paper's id and its passages' ids
+        head, tail = text.split("\n\n", 1)[0], paper_text(WORDS, number, seed=13 + version, mean_words=500)
+        text = f"{head}\n\n{tail.split(chr(10) * 2, 1)[1]}"
     (folder / f"paper-{number}.txt").write_text(text, "utf-8")
 
 
@@ -61,7 +64,9 @@ def read_rankings(home: Path, folder: Path) -> dict[tuple[str, str], list[tuple[
     with open_published(home) as corpus:
         for question in questions(folder):
             for mode in ("fts_only", "embedding_only", "hybrid"):
-                found = search(corpus, question, mode=mode, k=50, embedder=embedder)
+                found = search(
+                    corpus, question, mode=mode, k=10, embedder=embedder, settings=RetrievalSettings(depth=10)
+                )
                 rankings[question, mode] = [
                     (hit.chunk.chunk_id, hit.chunk.text, round(hit.score, 6), hit.fts_rank, hit.dense_rank)
                     for hit in found.hits

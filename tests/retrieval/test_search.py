@@ -4,12 +4,15 @@ import pytest
 
 from corpus_assets.embedding.hashing import HashEmbedder
 from corpus_assets.errors import BadInputError
+from corpus_assets.fts import open_fts
 from corpus_assets.model import PaperStatus, SectionKind
 from corpus_assets.settings import RetrievalSettings
+from corpus_assets.vectors import open_vectors
 from retrieval import dense
+from retrieval.corpus import FTS_FILE, VECTORS_FILE, OpenSegment, SegmentCorpus
 from retrieval.filters import Filters
 from retrieval.search import search
-from tests.corpus_assets.search_corpora import make_paper, open_corpus, random_papers
+from tests.corpus_assets.search_corpora import build_segment, make_paper, open_corpus, random_papers
 
 SETTINGS = RetrievalSettings.model_validate({})
 EMBEDDER = HashEmbedder()
@@ -282,3 +285,22 @@ def test_both_fusions_put_what_both_legs_like_first(corpus, fusion):
 def test_unknown_mode_is_refused(corpus):
     with pytest.raises(BadInputError, match="Unknown retrieval mode"):
         find(corpus, "snow", "both")
+
+
+def test_what_was_removed_from_a_segment_lends_its_cosine_to_no_later_text(tmp_path):
+    old = make_paper("moths", "Lamps attract moths at night.")
+    new = make_paper("moths", "The melting point of gallium is low.")
+    folders = [build_segment(tmp_path / name, [paper], EMBEDDER) for name, paper in (("old", old), ("new", new))]
+    segments = [
+        OpenSegment(open_fts(folder / FTS_FILE, removed), open_vectors(folder / VECTORS_FILE))
+        for folder, removed in zip(folders, (["moths"], []), strict=True)
+    ]
+    corpus = SegmentCorpus([], {new[0].paper_id: new[0]})
+    vector = EMBEDDER.embed_queries(["Lamps attract moths at night."])[0]
+    chunk_id = new[1][0].chunk_id
+    wanted = float(EMBEDDER.embed_documents([new[1][0].text])[0] @ vector)
+    for order in (segments, segments[::-1]):
+        corpus.segments = order
+        assert dense.cosines(corpus, vector, [chunk_id])[chunk_id] == pytest.approx(wanted, abs=1e-6)
+        found = search(corpus, "Lamps attract moths", embedder=EMBEDDER, settings=SETTINGS)
+        assert all(hit.chunk.text == new[1][0].text for hit in found.hits)
