@@ -13,8 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from corpus_assets.errors import BadInputError, CopilotError, GateFailedError
 from corpus_assets.settings import GateSettings
 from evaluation.metrics import DEFAULT_METRICS, PerQuery, Qrels, mean, measure, scored_queries
@@ -54,6 +52,8 @@ class Benchmark:
 
     def latency_ms(self, mode: str) -> dict[str, float]:
         """Return avg_latency_ms and p95_latency_ms of a mode, over all its queries."""
+        import numpy as np
+
         latencies = np.asarray(list(self.runs[mode].latencies_ms.values()))
         return {
             "avg_latency_ms": float(latencies.mean()),

@@ -6,11 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from corpus_assets.errors import BadInputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 SEED = 20_260
 RESAMPLES = 10_000
@@ -45,6 +47,8 @@ class PairedComparison:
 
 
 def _as_array(values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
+    import numpy as np
+
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or array.size == 0:
         raise BadInputError("A statistic needs at least one value.", hint="Is the golden set empty?")
@@ -57,6 +61,8 @@ def bootstrap_means(
     values: Sequence[float] | NDArray[np.float64], *, seed: int = SEED, resamples: int = RESAMPLES
 ) -> NDArray[np.float64]:
     """Return ``resamples`` means of samples drawn with replacement (Efron 1979)."""
+    import numpy as np
+
     array = _as_array(values)
     generator = np.random.default_rng(seed)
     means = np.empty(resamples)
@@ -74,6 +80,8 @@ def bootstrap_interval(
     resamples: int = RESAMPLES,
 ) -> Interval:
     """Return the percentile bootstrap interval of the mean."""
+    import numpy as np
+
     tail = (1 - level) / 2
     low, high = np.quantile(bootstrap_means(values, seed=seed, resamples=resamples), [tail, 1 - tail])
     return Interval(float(low), float(high))
@@ -86,6 +94,8 @@ def permutation_p_value(
 
     Exact for few non-zero differences; otherwise (hits + 1) / (resamples + 1), which is never 0.
     """
+    import numpy as np
+
     array = _as_array(differences)
     moving = array[array != 0]
     if moving.size == 0:
@@ -115,6 +125,8 @@ def minimum_detectable_effect(
 
 def cases_needed(standard_deviation: float, effect: float, *, alpha: float = 0.05, power: float = 0.8) -> int:
     """Return how many cases a paired test needs to find ``effect`` with the given power."""
+    import numpy as np
+
     if effect <= 0:
         raise BadInputError(f"A target effect must be above 0, not {effect}.")
     normal = NormalDist()
@@ -126,6 +138,8 @@ def compare_paired(
     a: Mapping[str, float], b: Mapping[str, float], *, seed: int = SEED, resamples: int = RESAMPLES
 ) -> PairedComparison:
     """Compare two runs over the cases both have; raises BadInputError when they share none."""
+    import numpy as np
+
     shared = sorted(a.keys() & b.keys())
     if not shared:
         raise BadInputError("Two runs without a common case cannot be compared.")
