@@ -201,7 +201,8 @@ def test_ctrl_c_ends_an_ingest_with_one_line(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        process.stderr.readline()  # the first line of progress: the run is under way
+        while "chunks" not in (line := process.stderr.readline()):  # reading is over: no worker is just being born
+            assert line, "the run ended before it could be interrupted"
         process.send_signal(2)
         _, err = process.communicate(timeout=120)
     assert process.returncode == 130
