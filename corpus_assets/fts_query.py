@@ -29,7 +29,7 @@ MAX_CACHED_MASKS = 16
 MAX_CACHED_POSTINGS = 8_000_000  # 64 MB a segment
 
 _CHUNK_FIELDS = (
-    "chunk_id, paper_id, section, section_title, section_kind, index, text, char_start, char_end, page_start, "
+    "chunk_id, paper_no, section, section_title, section_kind, index, text, char_start, char_end, page_start, "
     "page_end, text_sha256, num_tokens, is_retrievable"
 )
 
@@ -94,10 +94,8 @@ class FtsIndex:
     def chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
         """Return those of ``chunk_ids`` that are in this segment, in the order asked."""
         numbers = self._rows_of([_digest(chunk_id) for chunk_id in dict.fromkeys(chunk_ids)])
-        rows = self._rows(
-            f"SELECT {_CHUNK_FIELDS} FROM chunks JOIN papers USING (paper_no) WHERE {_among(numbers.tolist())}"
-        )
-        found = {chunk.chunk_id: chunk for chunk in map(_chunk, rows) if chunk.paper_id not in self.removed_papers}
+        rows = self._rows(f"SELECT {_CHUNK_FIELDS} FROM chunks WHERE {_among(numbers.tolist())}")
+        found = {chunk.chunk_id: chunk for chunk in map(self._chunk, rows) if chunk.paper_id not in self.removed_papers}
         return [found[chunk_id] for chunk_id in chunk_ids if chunk_id in found]
 
     def all_chunks(self) -> Iterator[Chunk]:
@@ -105,11 +103,10 @@ class FtsIndex:
         step = 2048
         for start in range(0, self.num_rows, step):
             rows = self._rows(
-                f"SELECT {_CHUNK_FIELDS} FROM chunks JOIN papers USING (paper_no) "
-                "WHERE chunk_no >= ? AND chunk_no < ? ORDER BY chunk_no",
+                f"SELECT {_CHUNK_FIELDS} FROM chunks WHERE chunk_no >= ? AND chunk_no < ? ORDER BY chunk_no",
                 [start, start + step],
             )
-            yield from (chunk for chunk in map(_chunk, rows) if chunk.paper_id not in self.removed_papers)
+            yield from (chunk for chunk in map(self._chunk, rows) if chunk.paper_id not in self.removed_papers)
 
     def chunks_of(self, paper_id: str) -> list[Chunk]:
         """Return a paper's chunks in reading order; none if it is not served from this segment."""
@@ -122,18 +119,15 @@ class FtsIndex:
 
         own = np.flatnonzero(self._columns.paper_numbers == number)
         rows = self._rows(
-            f"SELECT {_CHUNK_FIELDS} FROM chunks JOIN papers USING (paper_no) "
-            "WHERE chunk_no BETWEEN ? AND ? AND paper_no = ? ORDER BY chunk_no",
+            f"SELECT {_CHUNK_FIELDS} FROM chunks WHERE chunk_no BETWEEN ? AND ? AND paper_no = ? ORDER BY chunk_no",
             [int(own[0]), int(own[-1]), number],
         )
-        return [_chunk(row) for row in rows]
+        return [self._chunk(row) for row in rows]
 
     def chunks_at(self, numbers: Sequence[int]) -> list[Chunk]:
         """Return chunks by their number, in the order of the numbers."""
-        rows = self._rows(
-            f"SELECT {_CHUNK_FIELDS} FROM chunks JOIN papers USING (paper_no) WHERE {_among(numbers)} ORDER BY chunk_no"
-        )
-        return [_chunk(row) for row in rows]
+        rows = self._rows(f"SELECT {_CHUNK_FIELDS} FROM chunks WHERE {_among(numbers)} ORDER BY chunk_no")
+        return [self._chunk(row) for row in rows]
 
     def page_extents(self) -> dict[str, list[tuple[int, int]]]:
         """Return each live paper's (first page, last page) of its chunks."""
@@ -403,6 +397,11 @@ class FtsIndex:
         except duckdb.Error as error:
             raise _explain(error, self.path) from error
 
+    def _chunk(self, row: tuple[Any, ...]) -> Chunk:
+        """Read a row of ``_CHUNK_FIELDS``; a join for the paper's id would keep DuckDB from using its index."""
+        chunk_id, paper_no, section, title, kind, *rest = row
+        return Chunk(chunk_id, self.paper_ids[paper_no], section, title, SectionKind(kind), *rest)
+
     def close(self) -> None:
         self._con.close()
 
@@ -433,9 +432,3 @@ def _digest(name: str) -> int:
     from corpus_assets.vectors import vector_id
 
     return vector_id(name)
-
-
-def _chunk(row: tuple[Any, ...]) -> Chunk:
-    values = list(row)
-    values[4] = SectionKind(values[4])
-    return Chunk(*values)

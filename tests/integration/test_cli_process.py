@@ -16,7 +16,7 @@ from tests.integration.cli_corpus import PROGRAM, run_program, write_papers
 
 HEAVY = (
     "torch", "faiss", "onnxruntime", "pymupdf", "sklearn", "matplotlib", "transformers", "sentence_transformers",
-    "anthropic", "scipy", "datasketch", "duckdb",
+    "anthropic", "scipy", "datasketch", "duckdb", "numpy",
 )  # fmt: skip
 
 
