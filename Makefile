@@ -40,6 +40,12 @@ gate: $(STAMP)  ## the quality gates on the published sample corpus; the exit co
 sample-corpus: $(STAMP)  ## write the sample papers anew
 	$(BIN)/python -m sample_corpus.generate
 
+bench: $(STAMP)  ## search, start-up and the cost of one paper more, as ratios beside their bounds (about 15 minutes, quiet machine)
+	$(BIN)/python -m benchmarks.bench_latency; a=$$?; \
+	$(BIN)/python -m benchmarks.bench_startup; b=$$?; \
+	$(BIN)/python -m benchmarks.bench_incremental; c=$$?; \
+	exit $$((a | b | c))
+
 bench-ingest: $(STAMP)  ## everything that is measured of ingest, beside its bounds: make bench-ingest DATA=<folder of test data>
 	@test -n "$(DATA)" || { echo "Name the folder of test data: make bench-ingest DATA=…" >&2; exit 2; }
 	$(BIN)/python -m benchmarks.bench_ingest "$(DATA)"
