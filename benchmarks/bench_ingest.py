@@ -34,11 +34,15 @@ class Figure(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One benchmark. ``read_figures`` takes the JSON it wrote; without it the exit code alone speaks."""
+    """One benchmark. ``read_figures`` takes the JSON it wrote; without it the exit code alone speaks.
+
+    ``folder`` is what it is given of DATA.
+    """
 
     name: str
     arguments: tuple[str, ...]
     read_figures: Callable[[Mapping[str, Any]], list[Figure]] | None = None
+    folder: str = ""
 
 
 def _quality(report: Mapping[str, Any]) -> list[Figure]:
@@ -70,7 +74,7 @@ PARTS = (
     Part("bench_metadata", (), _metadata),
     Part("bench_hostile", (), _hostile),
     Part("bench_kill", (), _kill),
-    Part("bench_extraction", ()),
+    Part("bench_extraction", (), folder="pdf/papers"),
 )
 
 
@@ -78,7 +82,7 @@ def run_part(part: Part, data: Path) -> tuple[int, list[Figure]]:
     """Run one benchmark and return its exit code and its figures."""
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "figures.json"
-        command = [sys.executable, "-m", f"benchmarks.{part.name}", str(data), *part.arguments]
+        command = [sys.executable, "-m", f"benchmarks.{part.name}", str(data / part.folder), *part.arguments]
         if part.read_figures is not None:
             command += ["--json", str(path)]
         code = subprocess.run(command, check=False).returncode

@@ -1,6 +1,6 @@
 """How much of what papers say the reader keeps, and in order: against JATS, parsed and scanned references.
 
-``python -m benchmarks.bench_ingest_quality DATA [--part papers|scanned|speed] [--json FILE]``; DATA holds
+``python -m benchmarks.bench_ingest_quality DATA [--part papers|scanned] [--json FILE]``; DATA holds
 ``pdf/papers``, ``pdf/papers_groundtruth`` and ``pdf/scanned``. Prints tables; exits 1 when a figure is below its floor.
 """
 
@@ -20,13 +20,11 @@ from itertools import pairwise
 from pathlib import Path
 
 from corpus_assets.model import ParsedPaper
-from corpus_assets.pdf.mupdf import load_pymupdf
 from corpus_assets.pdf.reader import read_paper
 from corpus_assets.settings import ParseSettings
 
 WORD_RECALL_FLOOR = 0.98
 ORDER_FLOOR = 0.97
-SPEED_FLOOR = 0.70
 
 _WORD = re.compile(r"[^\W_]+")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
@@ -224,29 +222,6 @@ def edit_distance(left: str, right: str) -> int:
     return int(row[-1])
 
 
-def measure_speed(data: Path) -> dict[str, float]:
-    """Return pages a second of the reader (OCR off) and of a bare ``page.get_text()`` loop, files warm, best of two."""
-    pymupdf = load_pymupdf()
-
-    paths = sorted((data / "pdf/papers").glob("*.pdf"))
-    settings = ParseSettings(ocr="off")
-    rates: dict[str, float] = {"bare": 0.0, "reader": 0.0}
-    for _ in range(2):
-        start, num_pages = time.process_time(), 0
-        for path in paths:
-            with pymupdf.open(stream=path.read_bytes(), filetype="pdf") as document:
-                for page in document:
-                    page.get_text()
-                    num_pages += 1
-        rates["bare"] = max(rates["bare"], num_pages / (time.process_time() - start))
-        start = time.process_time()
-        for path in paths:
-            read_paper(str(path), settings)
-        rates["reader"] = max(rates["reader"], num_pages / (time.process_time() - start))
-    rates["ratio"] = rates["reader"] / rates["bare"]
-    return rates
-
-
 def print_table(rows: Sequence[Sequence[object]], header: Sequence[str]) -> None:
     cells = [[f"{cell:.3f}" if isinstance(cell, float) else str(cell) for cell in row] for row in [header, *rows]]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
@@ -263,10 +238,10 @@ def mean(values: Iterable[float]) -> float:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--part", choices=["papers", "scanned", "speed"], action="append")
+    parser.add_argument("--part", choices=["papers", "scanned"], action="append")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args(arguments)
-    parts = options.part or ["papers", "scanned", "speed"]
+    parts = options.part or ["papers", "scanned"]
     report: dict[str, object] = {}
     failed: list[str] = []
     if "papers" in parts:
@@ -286,11 +261,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         passed, asserted = sum(s.num_passed for s in scans), sum(s.num_assertions for s in scans)
         print(f"scanned: character accuracy {accuracy:.4f}, assertions passed {passed} of {asserted}\n")
         report["scanned"] = {"char_accuracy": accuracy, "passed": passed, "assertions": asserted}
-    if "speed" in parts:
-        rates = measure_speed(options.data)
-        print(", ".join(f"{name} {rate:.2f}" for name, rate in rates.items()), "(pages a second of processor time)")
-        report["speed"] = rates
-        failed += [f"speed ratio {rates['ratio']:.2f} < {SPEED_FLOOR}"] if rates["ratio"] < SPEED_FLOOR else []
     if options.json:
         options.json.write_text(json.dumps(report, indent=1), encoding="utf-8")
     for line in failed:

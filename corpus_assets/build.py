@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from corpus_assets.cores import num_cores
 from corpus_assets.corpus_gates import corpus_gates
 from corpus_assets.embedding.protocol import Embedder
 from corpus_assets.gates import Gate
@@ -50,7 +51,7 @@ class IngestReport:
 
 def load_settings_embedder(settings: Settings) -> Embedder:
     """Return the embedder the settings name, loaded once a process; its files are cached in the home."""
-    threads = settings.run.threads or _num_cores()
+    threads = settings.run.threads or num_cores()
     return _load_embedder(settings.embedding.model, settings.models_path, threads, settings.embedding.batch_size)
 
 
@@ -131,9 +132,3 @@ _FOLDER_COUNTS = (
     "num_pages",
     "num_parsed",
 )
-
-
-def _num_cores() -> int:
-    import os
-
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

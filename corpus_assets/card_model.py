@@ -6,7 +6,6 @@ extractive card in place, marked as such, and is tried again at the next ingest.
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from corpus_assets.errors import CopilotError
+from corpus_assets.messages_api import count_input, describe_error, has_model, make_client, price_uncached
 from corpus_assets.model import Card, PaperMetadata, ParsedPaper, SectionKind
 from corpus_assets.pdf.vision import SPEND_NAME, SpendBook
 from corpus_assets.settings import LlmSettings, Settings
@@ -64,15 +64,15 @@ class CardWriter:
     def name(self) -> str:
         return self.settings.small_model
 
-    def estimate_usd(self, papers: list[ParsedPaper]) -> float:
-        """Return an upper bound of what the cards of ``papers`` will cost."""
-        return sum(self._price(*self._bound(excerpt(paper))) for paper in papers)
+    def estimate_usd(self, text: str) -> float:
+        """Return an upper bound of what the card of a paper costs, from its excerpt."""
+        num_tokens = int((len(text) + len(SYSTEM) + 1200) / CHARS_PER_TOKEN)
+        return price_uncached(self.settings, "small", num_tokens, MAX_OUTPUT_TOKENS)
 
     def write(self, card: Card, metadata: PaperMetadata, paper: ParsedPaper) -> Card:
         """Return ``card`` with the model's words. Raises CardFailedError with the reason."""
         text = excerpt(paper)
-        bound = self._price(*self._bound(text))
-        if self.usd + bound > self.settings.budget_usd_per_ingest:
+        if self.usd + self.estimate_usd(text) > self.settings.budget_usd_per_ingest:
             raise CardFailedError(
                 f"${self.usd:.2f} of the ingest's ${self.settings.budget_usd_per_ingest:.2f} are spent "
                 "(llm.budget_usd_per_ingest)"
@@ -97,9 +97,7 @@ class CardWriter:
         import anthropic
 
         if self._client is None:
-            self._client = anthropic.Anthropic(
-                timeout=self.settings.timeout_seconds, max_retries=self.settings.max_retries
-            )
+            self._client = make_client(self.settings)
         request: dict[str, Any] = {
             "model": self.name,
             "max_tokens": MAX_OUTPUT_TOKENS,
@@ -111,30 +109,24 @@ class CardWriter:
         try:
             message = self._client.messages.create(**request)
         except anthropic.AnthropicError as error:
-            raise CardFailedError(f"the model did not answer: {first_line(error)}") from error
-        usage = message.usage
-        num_input = usage.input_tokens + (usage.cache_creation_input_tokens or 0) + (usage.cache_read_input_tokens or 0)
-        self.usd += self._price(num_input, usage.output_tokens)
+            raise CardFailedError(f"the model did not answer: {describe_error(error)}") from error
+        self.usd += price_uncached(self.settings, "small", count_input(message.usage), message.usage.output_tokens)
         self.num_calls += 1
         try:
             return next(CardText.model_validate(block.input) for block in message.content if block.type == "tool_use")
         except (StopIteration, ValidationError):
             raise CardFailedError(f"the reply ({message.stop_reason}) is not of the form asked for") from None
 
-    def _bound(self, text: str) -> tuple[int, int]:
-        return int((len(text) + len(SYSTEM) + 1200) / CHARS_PER_TOKEN), MAX_OUTPUT_TOKENS
 
-    def _price(self, input_tokens: int, output_tokens: int) -> float:
-        llm = self.settings
-        return (
-            input_tokens * llm.small_usd_per_million_input + output_tokens * llm.small_usd_per_million_output
-        ) / 1_000_000
+def model_for_cards(settings: Settings) -> str:
+    """Return the name of the model that writes the cards; empty without a key or when the settings are against it."""
+    is_wanted = settings.cards.writer != "extractive" and has_model(settings.llm)
+    return settings.llm.small_model if is_wanted else ""
 
 
 def load_card_writer(settings: Settings) -> CardWriter | None:
-    """Return the model's writer when a key is set and neither ``llm.enabled`` nor ``cards.writer`` is against it."""
-    has_key = bool(os.environ.get("ANTHROPIC_API_KEY") or os.environ.get("ANTHROPIC_AUTH_TOKEN"))
-    if settings.llm.enabled == "off" or settings.cards.writer == "extractive" or not has_key:
+    """Return the model's writer, which knows what this ingest has spent, or None when no model may write."""
+    if not model_for_cards(settings):
         return None
     spent = SpendBook(settings.home / SPEND_NAME).read().usd if settings.parse.ocr == "vision" else 0.0
     return CardWriter(settings.llm, usd=spent)
@@ -156,7 +148,3 @@ def keep_true(sentences: list[str], numbers: set[str]) -> list[str]:
     """Return the sentences, on one line each, whose every number stands in the paper."""
     cleaned = (" ".join(sentence.split()) for sentence in sentences)
     return [sentence for sentence in cleaned if sentence and set(NUMBER.findall(sentence)) <= numbers]
-
-
-def first_line(error: Exception) -> str:
-    return " ".join((str(error).splitlines() or [type(error).__name__])[0].split())[:200].rstrip(".")

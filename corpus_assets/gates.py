@@ -76,11 +76,11 @@ def store_gate_results(generation_dir: Path, results: Sequence[GateResult]) -> N
 def run_gates(gates: Sequence[Gate], context: GateContext, *, rerun: bool = False) -> list[GateResult]:
     """Judge a candidate and store the verdicts; results stored for this very manifest and these inputs are reused."""
     stored = {} if rerun else read_gate_results(context.candidate.path)
+    manifest = context.candidate.manifest_sha256
     results: list[GateResult] = []
     fresh: list[GateResult] = []
     for gate in gates:
         known = stored.get(gate.name)
-        manifest = context.candidate.manifest_sha256
         digest = f"{manifest}:{gate.inputs(context)}" if gate.inputs else manifest
         if known is not None and known.fingerprint == digest:
             results.append(known)

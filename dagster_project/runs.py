@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -13,6 +13,7 @@ from dagster._core.errors import DagsterExecutionInterruptedError
 
 from corpus_assets.errors import CopilotError, GateFailedError
 from dagster_project.instance import open_instance
+from dagster_project.interrupts import remember_interrupts
 from dagster_project.resources import PROCESS_TAG, ProgressCallback, process_mark, show_progress
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def run_job(
         logging.getLogger("dagster").setLevel(level)
         run_id = str(uuid4())
         try:
-            with show_progress(progress):
+            with remember_interrupts() as is_interrupted, show_progress(_interruptible(progress, is_interrupted)):
                 return job.execute_in_process(
                     run_config=config, instance=instance, tags=tags, raise_on_error=True, run_id=run_id
                 )
@@ -60,6 +61,18 @@ def run_job(
                 reasons = failed_checks(instance, run_id)
                 cause = GateFailedError("\n".join([cause.message, *reasons]) + "\n", hint=cause.hint)
             raise cause or error from error
+
+
+def _interruptible(progress: ProgressCallback | None, is_interrupted: Callable[[], bool]) -> ProgressCallback:
+    """Return a callback that ends the run at the next sign of progress after Ctrl-C."""
+
+    def report(step: str, done: int, total: int, detail: str) -> None:
+        if is_interrupted():
+            raise DagsterExecutionInterruptedError
+        if progress is not None:
+            progress(step, done, total, detail)
+
+    return report
 
 
 def failed_checks(instance: dg.DagsterInstance, run_id: str) -> list[str]:

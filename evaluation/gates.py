@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from corpus_assets.errors import CopilotError
 from corpus_assets.gates import Gate, GateContext, GateResult, Severity
 from corpus_assets.gates import run_gates as judge
 from corpus_assets.settings import fingerprint
+from corpus_assets.store.atomic import file_sha256
 from evaluation.balance import judge_balance, measure_balance
 from evaluation.golden_gates import check_floor, check_no_regression, check_p95_latency, check_retrieval_decision
 from evaluation.honesty import HONESTY_SUITE, AskedCase, OfflineAsker, ask_cases, check_faithfulness, check_honesty
@@ -56,6 +56,16 @@ class Inspection:
 
     context: GateContext
     quality: QualityOf
+
+    @cached_property
+    def judged_by(self) -> str:
+        """Return the digest of the golden set, the honesty suite, the floors and the retrieval settings."""
+        settings = self.context.settings
+        files = [settings.gates.golden_path or DEFAULT_GOLDEN, HONESTY_SUITE]
+        contents = [file_sha256(path) if path.is_file() else "" for path in files]
+        return fingerprint(
+            [contents, settings.gates.model_dump(mode="json"), settings.retrieval.model_dump(mode="json")]
+        )
 
     @cached_property
     def asker(self) -> OfflineAsker:
@@ -163,15 +173,10 @@ def evaluation_gates(embedder: Embedder | None = None) -> list[Gate]:
         run.__doc__ = DESCRIPTIONS[name]
         return run
 
+    def judged_by(context: GateContext) -> str:
+        return inspections.of(context).judged_by
+
     return [Gate(name, severity, bind(name, check), judged_by) for name, severity, check in CHECKS]
-
-
-def judged_by(context: GateContext) -> str:
-    """Return the digest of the golden set, the honesty suite, the floors and the retrieval settings."""
-    settings = context.settings
-    files = [settings.gates.golden_path or DEFAULT_GOLDEN, HONESTY_SUITE]
-    contents = [sha256(path.read_bytes()).hexdigest() if path.is_file() else "" for path in files]
-    return fingerprint([contents, settings.gates.model_dump(mode="json"), settings.retrieval.model_dump(mode="json")])
 
 
 def run_gates(

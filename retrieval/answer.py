@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -36,6 +37,19 @@ class Citation(Model):
     path: str = Field(default="", description="File, relative to the papers folder.")
     retraction: str = ""
     reported_by_others: bool = Field(default=False, description="The sentence reports another paper's finding.")
+
+    @property
+    def page_label(self) -> str:
+        """Return "p. 3" or "pp. 3-4", nothing when the page is not known."""
+        return f"{'pp' if '-' in self.pages else 'p'}. {self.pages}" if self.pages else ""
+
+
+def group_by_paper(citations: Sequence[Citation]) -> list[list[Citation]]:
+    """Return the citations of each paper together, papers in order of first use."""
+    groups: dict[str, list[Citation]] = {}
+    for citation in citations:
+        groups.setdefault(citation.paper_id, []).append(citation)
+    return list(groups.values())
 
 
 class EvidenceItem(Model):

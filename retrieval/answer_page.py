@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from retrieval.answer import AnswerRecord, Citation, ClaimCheck, Split, StageRecord
+from retrieval.answer import AnswerRecord, Citation, ClaimCheck, Split, StageRecord, group_by_paper
 from retrieval.page_style import STYLE
-from retrieval.writing.compose import HEADINGS
+from retrieval.writing.compose import HEADINGS, SOURCES
 from retrieval.writing.escape import strip_controls
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 CONTEXT_CHARS = 280  # shown on either side of a quote, within its paragraph
 MAX_AUTHORS = 6
 NUMERIC = ("In", "Out", "Seconds")  # columns of numbers
-SOURCES = "Sources"  # of the Markdown; the page has its own, with the quotes
 ContextOf = Callable[[Citation], tuple[str, str]]
 
 
@@ -85,7 +84,7 @@ def answer_html(record: AnswerRecord) -> str:
     for block in re.split(r"^(?=## )", record.answer.strip(), flags=re.M):
         heading = block.removeprefix("## ").partition("\n")[0]
         if heading == SOURCES and record.citations:
-            continue
+            continue  # the page has its own, with the quotes
         if heading == HEADINGS["split"] and record.splits:
             parts.append(f"<h2>{inline(heading)}</h2>" + "".join(split_html(split, record) for split in record.splits))
         else:
@@ -119,15 +118,8 @@ def short_source(citation: Citation) -> str:
     """Return "Okonkwo et al. 2018, Results, p. 3"."""
     family = citation.authors[0].split()[-1] if citation.authors else citation.title or citation.paper_id
     who = f"{family} et al." if len(citation.authors) > 1 else family
-    parts = [f"{who} {citation.year or ''}".strip(), citation.section, page_label(citation)]
+    parts = [f"{who} {citation.year or ''}".strip(), citation.section, citation.page_label or "page unknown"]
     return ", ".join(part for part in parts if part)
-
-
-def page_label(citation: Citation) -> str:
-    """Return "p. 3" or "pp. 3-4"."""
-    if not citation.pages:
-        return "page unknown"
-    return f"{'pp' if '-' in citation.pages else 'p'}. {citation.pages}"
 
 
 def quote_context(generation: Generation) -> ContextOf:
@@ -152,10 +144,8 @@ def quotes_html(record: AnswerRecord, context_of: ContextOf | None) -> str:
     """Return the sources in order of first use, each with its quotes, highlighted in their context."""
     if not record.citations:
         return ""
-    by_paper: dict[str, list[Citation]] = {}
-    for citation in record.citations:
-        by_paper.setdefault(citation.paper_id, []).append(citation)
-    return "<h2>Quotes and sources</h2>" + "\n".join(paper_html(group, context_of) for group in by_paper.values())
+    papers = group_by_paper(record.citations)
+    return "<h2>Quotes and sources</h2>" + "\n".join(paper_html(group, context_of) for group in papers)
 
 
 def paper_html(group: Sequence[Citation], context_of: ContextOf | None) -> str:
@@ -176,7 +166,7 @@ def quote_html(citation: Citation, context_of: ContextOf | None) -> str:
     """Return one quote with its place; its number leads back to the answer."""
     before, after = context_of(citation) if context_of else ("", "")
     others = ' <span class="pill warn">reported by others</span>' if citation.reported_by_others else ""
-    place = ", ".join(part for part in (citation.section, page_label(citation)) if part)
+    place = ", ".join(part for part in (citation.section, citation.page_label or "page unknown") if part)
     return (
         f'<div class="quote" id="q{citation.n}"><p class="where"><a class="number" href="#c{citation.n}">'
         f"[{citation.n}]</a> {clean(place)}{others}</p><blockquote>"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from corpus_assets.cores import num_cores
 from corpus_assets.errors import BadInputError, CopilotError
 from corpus_assets.settings import AnswerMode, RetrievalMode, Settings, fingerprint
 from retrieval.answer import AnswerRecord, Cost, EvidenceItem, NextStep, Split, SplitSide, StageRecord, SubQueryRecord
@@ -104,7 +104,7 @@ def make_context(
         from corpus_assets.embedding.registry import load_embedder
 
         # The number of threads changes no vector, only the time the sentences of the passages take.
-        threads = settings.run.threads or min(MAX_THREADS, os.cpu_count() or 1)
+        threads = settings.run.threads or min(MAX_THREADS, num_cores())
         return load_embedder(generation.manifest.embedder.name, settings.models_path, threads=threads)
 
     mode, degraded = serving_mode(settings, generation.id)

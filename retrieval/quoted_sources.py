@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from retrieval.answer import AnswerRecord, Citation
-from retrieval.writing.escape import escape_markdown, strip_controls
+from retrieval.answer import AnswerRecord, Citation, group_by_paper
+from retrieval.writing.compose import SOURCES
+from retrieval.writing.escape import escape_markdown
 
-SOURCES_HEADING = "## Sources"
 NUM_AUTHORS = 3
 
 
@@ -19,18 +19,15 @@ def answer_with_quotes(record: AnswerRecord) -> str:
     """
     if not record.citations:
         return record.answer.rstrip() + "\n"
-    body = record.answer.rsplit(f"\n{SOURCES_HEADING}\n", 1)[0].rstrip()
-    return f"{body}\n\n{SOURCES_HEADING}\n\n{quoted_sources(record.citations)}\n"
+    body = record.answer.rsplit(f"\n## {SOURCES}\n", 1)[0].rstrip()
+    return f"{body}\n\n## {SOURCES}\n\n{quoted_sources(record.citations)}\n"
 
 
 def quoted_sources(citations: Sequence[Citation]) -> str:
     """Return a list of papers in order of first use, each with its quotes: number, section, page, exact words."""
-    by_paper: dict[str, list[Citation]] = {}
-    for citation in citations:
-        by_paper.setdefault(citation.paper_id, []).append(citation)
     return "\n".join(
         "\n".join([f"- {describe_paper(group[0])}", *(f"  - {describe_quote(item)}" for item in group)])
-        for group in by_paper.values()
+        for group in group_by_paper(citations)
     )
 
 
@@ -39,20 +36,15 @@ def describe_paper(citation: Citation) -> str:
     names = ", ".join(citation.authors[:NUM_AUTHORS]) + (" et al." if len(citation.authors) > NUM_AUTHORS else "")
     who = " ".join(part for part in (names, f"({citation.year})" if citation.year else "") if part)
     mark = {"retraction": "**RETRACTED.** ", "": ""}.get(citation.retraction, f"**{citation.retraction.upper()}.** ")
-    title = f"**{_plain(citation.title or citation.paper_id).rstrip('.')}.**"
-    rest = [f"doi:{_plain(citation.doi)}" if citation.doi else "", _plain(citation.path)]
-    head = f"{_plain(who).rstrip('.')}. " if who else ""
+    title = f"**{escape_markdown(citation.title or citation.paper_id).rstrip('.')}.**"
+    rest = [f"doi:{escape_markdown(citation.doi)}" if citation.doi else "", escape_markdown(citation.path)]
+    head = f"{escape_markdown(who).rstrip('.')}. " if who else ""
     return f"{mark}{head}{title} {' · '.join(part for part in rest if part)}".rstrip()
 
 
 def describe_quote(citation: Citation) -> str:
     """Return "[1] Results, p. 4: “exact words”"."""
-    pages = f"{'pp' if '-' in citation.pages else 'p'}. {citation.pages}" if citation.pages else "page unknown"
-    place = ", ".join(part for part in (_plain(citation.section), pages) if part)
+    pages = citation.page_label or "page unknown"
+    place = ", ".join(part for part in (escape_markdown(citation.section), pages) if part)
     others = " (reported by others)" if citation.reported_by_others else ""
-    return f"[{citation.n}] {place}{others}: “{_plain(citation.quote)}”"
-
-
-def _plain(text: str) -> str:
-    """Return text from a paper on one line, with nothing in it that Markdown or a terminal would obey."""
-    return escape_markdown(" ".join(strip_controls(text).split()))
+    return f"[{citation.n}] {place}{others}: “{escape_markdown(citation.quote)}”"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import fcntl
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from corpus_assets.errors import BadInputError
+from corpus_assets.messages_api import count_input, describe_error, has_model, make_client, price_uncached
 from corpus_assets.model import PageState
 from corpus_assets.pdf.ocr import OcrUnavailableError, PageReading, ReadLine
 from corpus_assets.settings import LlmSettings, Settings
@@ -145,7 +145,7 @@ class VisionReader:
         import anthropic
 
         llm = self.settings
-        bound = self._price(TOKENS_A_PICTURE + len(SYSTEM), MAX_OUTPUT_TOKENS)
+        bound = price_uncached(llm, "large", TOKENS_A_PICTURE + len(SYSTEM), MAX_OUTPUT_TOKENS)
         self.book.reserve(bound, llm.budget_usd_per_ingest)
         picture = {"type": "base64", "media_type": "image/png", "data": base64.b64encode(png).decode("ascii")}
         request: dict[str, Any] = {
@@ -158,27 +158,22 @@ class VisionReader:
         }
         try:
             if self._client is None:
-                self._client = anthropic.Anthropic(timeout=llm.timeout_seconds, max_retries=llm.max_retries)
+                self._client = make_client(llm)
             message = self._client.messages.create(**request)
         except anthropic.AnthropicError as error:
             self.book.settle(bound, 0.0, 0, 0)
-            raise OcrUnavailableError(f"the vision model did not answer ({_describe(error)}); {TRY_AGAIN}") from error
+            reason = describe_error(error)
+            raise OcrUnavailableError(f"the vision model did not answer ({reason}); {TRY_AGAIN}") from error
         usage = message.usage
-        num_input = usage.input_tokens + (usage.cache_creation_input_tokens or 0) + (usage.cache_read_input_tokens or 0)
-        self.book.settle(bound, self._price(num_input, usage.output_tokens), num_input, usage.output_tokens)
+        num_input = count_input(usage)
+        usd = price_uncached(llm, "large", num_input, usage.output_tokens)
+        self.book.settle(bound, usd, num_input, usage.output_tokens)
         return message
-
-    def _price(self, input_tokens: int, output_tokens: int) -> float:
-        llm = self.settings
-        return (
-            input_tokens * llm.large_usd_per_million_input + output_tokens * llm.large_usd_per_million_output
-        ) / 1_000_000
 
 
 def load_vision_reader(settings: Settings) -> VisionReader:
     """Return the reader of ``parse.ocr = "vision"``, its count at zero; raises BadInputError without a key."""
-    has_key = bool(os.environ.get("ANTHROPIC_API_KEY") or os.environ.get("ANTHROPIC_AUTH_TOKEN"))
-    if settings.llm.enabled == "off" or not has_key:
+    if not has_model(settings.llm):
         raise BadInputError(
             "Pages are to be read by a vision model, but no model is configured.",
             hint="Set ANTHROPIC_API_KEY (and llm.enabled=auto), or RESEARCH_COPILOT_PARSE__OCR=auto.",
@@ -207,7 +202,3 @@ def _as_reading(found: PageText, png: bytes, dpi: float) -> PageReading:
         for number, text in enumerate(texts)
     )
     return PageReading(lines, found.confidence)
-
-
-def _describe(error: Exception) -> str:
-    return " ".join((str(error).splitlines() or [type(error).__name__])[0].split())[:200].rstrip(".")

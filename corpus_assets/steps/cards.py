@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from corpus_assets.card_model import CardFailedError, CardWriter, load_card_writer
+from corpus_assets.card_model import CardFailedError, CardWriter, excerpt, load_card_writer
 from corpus_assets.cards import CARDS_VERSION, card_text, write_card
 from corpus_assets.embedding.protocol import Embedder
 from corpus_assets.model import Card
@@ -87,15 +87,16 @@ def _write_cards(store: WorkingStore, settings: Settings, progress: Progress) ->
 
     A card's key holds what it was made from and who wrote it, so that a model's cards outlast an ingest without a key.
     """
-    have = store.cards()
+    have = store.card_keys()
     served = served_papers(store)
     writer = load_card_writer(settings)
     done = _Written(writer)
     bases = card_bases(served, settings)
-    stale = [paper_id for paper_id in served if not is_fresh(have.get(paper_id, ("",))[0], bases[paper_id], writer)]
+    model = writer.name if writer else ""
+    stale = [paper_id for paper_id in served if not is_fresh(have.get(paper_id, ""), bases[paper_id], model)]
     if writer is not None and stale:
         parsed_papers = (store.parsed(served[paper_id].doc_sha256) for paper_id in stale)
-        done.estimate_usd = sum(writer.estimate_usd([parsed]) for parsed in parsed_papers if parsed is not None)
+        done.estimate_usd = sum(writer.estimate_usd(excerpt(paper)) for paper in parsed_papers if paper is not None)
         limit = settings.llm.budget_usd_per_ingest
         plan = f"by {writer.name}: at most ${done.estimate_usd:.2f} of ${limit:.2f}"
         progress("summary_cards", 0, len(stale), plan)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,9 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from corpus_assets.errors import CopilotError
+from corpus_assets.messages_api import Tier, has_model, make_client
 from corpus_assets.settings import LlmSettings
 from retrieval.llm.replies import MalformedReplyError, RefusedReplyError, explain, parse_reply
-from retrieval.llm.usage import CallRecord, Tier, UsageLedger, estimate_usd, price_usd
+from retrieval.llm.usage import CallRecord, UsageLedger, estimate_usd, price_usd
 
 if TYPE_CHECKING:
     import anthropic
@@ -41,11 +41,9 @@ class AnthropicModel:
     """
 
     def __init__(self, settings: LlmSettings, ledger: UsageLedger, client: anthropic.Anthropic | None = None) -> None:
-        import anthropic
-
         self._settings = settings
         self.ledger = ledger
-        self._client = client or anthropic.Anthropic(timeout=settings.timeout_seconds, max_retries=settings.max_retries)
+        self._client = client or make_client(settings)
         self.name = settings.large_model
         self._unreachable_since: float | None = None
 
@@ -135,8 +133,7 @@ class AnthropicModel:
 
 def load_language_model(settings: LlmSettings, budget_usd: float) -> AnthropicModel | None:
     """Return the model that is configured, or ``None``: when switched off or without a key nothing is imported."""
-    has_key = bool(os.environ.get("ANTHROPIC_API_KEY") or os.environ.get("ANTHROPIC_AUTH_TOKEN"))
-    if settings.enabled == "off" or not has_key:
+    if not has_model(settings):
         return None
     return AnthropicModel(settings, UsageLedger(budget_usd))
 

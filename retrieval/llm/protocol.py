@@ -7,7 +7,8 @@ from typing import Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from retrieval.llm.usage import Tier, UsageLedger
+from corpus_assets.messages_api import Tier
+from retrieval.llm.usage import UsageLedger
 
 Reply = TypeVar("Reply", bound=BaseModel)
 

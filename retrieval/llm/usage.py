@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from corpus_assets.errors import CopilotError
+from corpus_assets.messages_api import Tier, price_uncached
 from corpus_assets.settings import LlmSettings
-
-Tier = Literal["small", "large"]
 
 _CHARS_PER_TOKEN = 2.5  # below what English, code and JSON have, so that an estimate is an upper bound
 _CACHE_WRITE_FACTOR = 1.25  # price of writing to and reading from the prompt cache, relative to plain input
@@ -76,20 +74,12 @@ class UsageLedger:
 
 def price_usd(settings: LlmSettings, tier: Tier, usage: Sequence[int]) -> float:
     """Return the price of (input, output, cache written, cache read) tokens at the prices in the settings."""
-    per_input, per_output = _prices(settings, tier)
     fresh, output, written, read = usage
     weighted = fresh + written * _CACHE_WRITE_FACTOR + read * _CACHE_READ_FACTOR
-    return (weighted * per_input + output * per_output) / 1_000_000
+    return price_uncached(settings, tier, weighted, output)
 
 
 def estimate_usd(settings: LlmSettings, tier: Tier, num_chars: int, max_output_tokens: int) -> float:
     """Return an upper bound of a call's price: nothing cached, the longest reply allowed."""
-    per_input, per_output = _prices(settings, tier)
     num_tokens = num_chars / _CHARS_PER_TOKEN * _CACHE_WRITE_FACTOR
-    return (num_tokens * per_input + max_output_tokens * per_output) / 1_000_000
-
-
-def _prices(settings: LlmSettings, tier: Tier) -> tuple[float, float]:
-    if tier == "small":
-        return settings.small_usd_per_million_input, settings.small_usd_per_million_output
-    return settings.large_usd_per_million_input, settings.large_usd_per_million_output
+    return price_uncached(settings, tier, num_tokens, max_output_tokens)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from corpus_assets.settings import AnswerMode
-from retrieval.answer import Citation, NextStep
+from retrieval.answer import Citation, NextStep, group_by_paper
 from retrieval.passages import Sentence
 from retrieval.terms import clip_words, count_words
 from retrieval.writing.draft import Block, Draft, DraftSection, Statement
@@ -26,6 +26,7 @@ HEADINGS = {
     "hypothesis": "Hypothesis",
 }
 LABELS = {"finding": "Finding", "synthesis": "Synthesis", "extrapolation": "Extrapolation", "hypothesis": "Hypothesis"}
+SOURCES = "Sources"
 THIN_NOTE = "The evidence found is thin for this length, so the answer is shorter."
 NO_PRACTICE = "The passages found do not say what to do; weigh them against your own setting first. (general)"
 
@@ -179,7 +180,7 @@ def lay_out(draft: Draft, bound: Mapping[SentenceKey, Citation], mode: AnswerMod
     parts += ["## Next steps", "\n".join(lines)]
     citations = numbering.citations()
     if citations:
-        parts += ["## Sources", "\n".join(source_lines(citations, title_words, mode))]
+        parts += [f"## {SOURCES}", "\n".join(source_lines(citations, title_words, mode))]
     text = "\n\n".join(parts)
     if limits.min_words and count_words(text) < limits.min_words:
         text = text.replace("\n\n## Next steps", f"\n\n{THIN_NOTE}\n\n## Next steps", 1)
@@ -220,10 +221,7 @@ def render_statement(section: DraftSection, item: Statement, numbering: Numberin
 
 def source_lines(citations: Sequence[Citation], title_words: int, mode: AnswerMode) -> list[str]:
     """Return one line a paper, in order of first use, with the place of each of its quotes."""
-    by_paper: dict[str, list[Citation]] = {}
-    for citation in citations:
-        by_paper.setdefault(citation.paper_id, []).append(citation)
-    return [f"- {source_line(group, title_words, mode)}" for group in by_paper.values()]
+    return [f"- {source_line(group, title_words, mode)}" for group in group_by_paper(citations)]
 
 
 def source_line(group: Sequence[Citation], title_words: int, mode: AnswerMode) -> str:
@@ -231,9 +229,8 @@ def source_line(group: Sequence[Citation], title_words: int, mode: AnswerMode) -
     first = group[0]
     places = []
     for citation in group:
-        pages = f"{'pp' if '-' in citation.pages else 'p'}. {citation.pages}" if citation.pages else ""
         section = "" if mode == "brief" else escape_markdown(clip_words(strip_controls(citation.section), 6))
-        places.append(f"[{citation.n}] " + ", ".join(part for part in (section, pages) if part))
+        places.append(f"[{citation.n}] " + ", ".join(part for part in (section, citation.page_label) if part))
     title = escape_markdown(clip_words(strip_controls(first.title), title_words))
     num_names = 1 if mode == "brief" else 3
     names = [surname(name) if mode == "brief" else name for name in first.authors[:num_names]]
