@@ -12,7 +12,7 @@ import os
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol
 
@@ -32,6 +32,7 @@ VECTORS_VERSION = "1"  # raised when the same vectors give another file
 _EXACT_SHARE = 0.05  # a filter that leaves this share or less of an approximate index is searched exactly
 _SEED = 13
 _BLOCK = 16_384  # vectors checked at a time
+_REMEMBERED_IDS = 65_536  # of chunks met in searches
 
 # FAISS's file layout (faiss/impl/index_write.cpp): fourcc, then d, ntotal, two unused numbers, is_trained, metric.
 _HEADER = struct.Struct("<4siqqq?i")
@@ -78,6 +79,7 @@ class VectorIndex(Protocol):
         ...
 
 
+@lru_cache(maxsize=_REMEMBERED_IDS)
 def vector_id(chunk_id: str) -> int:
     """Return the chunk's id in FAISS: 63 bits of the sha256 of its name, never negative."""
     digest = hashlib.sha256(chunk_id.encode("utf-8", "surrogatepass")).digest()

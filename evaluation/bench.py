@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from corpus_assets.cores import num_cores
 from corpus_assets.errors import BadInputError
 from corpus_assets.model import Chunk
 from corpus_assets.settings import RetrievalSettings, Settings, fingerprint
@@ -190,6 +191,7 @@ def make_search(
     paper_ids: frozenset[str] = frozenset(),
 ) -> SearchFunction:
     """Return query -> chunk ids, best first, in a mode; ``hybrid_rerank`` reorders the head of hybrid."""
+    from retrieval.dense import forget_questions
     from retrieval.filters import Filters
     from retrieval.search import search
 
@@ -201,6 +203,7 @@ def make_search(
         raise BadInputError(f"Unknown retrieval mode {mode!r}.", hint=f"Use one of {', '.join(ALL_MODES)}.")
 
     def run(query: str) -> list[str]:
+        forget_questions()
         result = search(
             generation,
             query,
@@ -218,12 +221,14 @@ def make_search(
 def _make_reranked_search(
     generation: Any, *, settings: RetrievalSettings, embedder: Embedder, k: int
 ) -> Callable[[str], list[str]]:
+    from retrieval.dense import forget_questions
     from retrieval.search import search
 
     settings = replace_reranker(settings)
     reorder = make_reranker(generation, settings=settings, embedder=embedder)
 
     def run(query: str) -> list[str]:
+        forget_questions()
         found = search(generation, query, mode="hybrid", k=k, embedder=embedder, settings=settings).hits
         chunks = [hit.chunk for hit in found]
         head, tail = chunks[: settings.k_retrieve], chunks[settings.k_retrieve :]
@@ -276,13 +281,16 @@ def bench_beir(
 ) -> dict[str, Any]:
     """Return the bench report of a judged collection in BEIR's layout, on the project's own indexes and search.
 
-    Indexes are kept under ``work_dir`` (default: ``bench`` in the home) and used again when nothing changed.
+    Indexes are kept under ``work_dir`` (default: ``bench`` in the home) and used again when nothing changed. Latencies
+    are of a warm process and include the question's embedding in every mode that has one; ``peers`` stands beside them.
     """
     from corpus_assets.embedding.registry import load_embedder
     from evaluation.beir import BeirCorpus, build_beir_segment, load_beir, make_beir_search
+    from evaluation.peers import measure_peers
 
     data = load_beir(folder, qrels)
-    model = load_embedder(embedder, settings.models_path, threads=settings.run.threads or 1)
+    threads = settings.run.threads or 1
+    model = load_embedder(embedder, settings.models_path, threads=threads)
     target = work_dir or settings.home / "bench"
     corpus = BeirCorpus(build_beir_segment(data.documents, target, model, settings.index))
     searches: dict[str, SearchFunction] = {}
@@ -307,6 +315,8 @@ def bench_beir(
             ),
             "generation": corpus.id,
             "embedder_fingerprint": model.fingerprint,
+            "machine": {"num_cores": num_cores(), "embedding_threads": threads},
+            "peers": measure_peers(data, corpus, model, k=DEPTH),
         },
     )
     if RERANKED in modes:

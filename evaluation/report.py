@@ -75,6 +75,8 @@ def make_parts(
 ) -> list[Part]:
     """Return the report's parts in reading order: verdict first, evidence after."""
     parts = [_decision_part(report), _modes_part(report)]
+    if report.get("peers"):
+        parts.append(_peers_part(report))
     if report.get("comparisons"):
         parts.append(_comparisons_part(report))
     if any(report.get("slices", {}).values()):
@@ -122,6 +124,23 @@ def _modes_part(report: Mapping[str, Any]) -> Part:
     )
     note += "passages found; hit rate is whether any was found."
     return Part("Modes", [Text(note), Table(head, rows), Picture(picture, "nDCG@10 by mode")])
+
+
+def _peers_part(report: Mapping[str, Any]) -> Part:
+    """Return latency (and ranking) beside what one would take instead."""
+    columns = ("ndcg@10", "recall@100", "avg_latency_ms", "p95_latency_ms")
+    rows = []
+    for name, row in {**report["modes"], **report["peers"]}.items():
+        formats = zip(columns, (".4f", ".4f", ".1f", ".1f"), strict=True)
+        cells = [format(row[key], form) if key in row else "" for key, form in formats]
+        rows.append([name, *cells, row.get("absent") or row.get("what") or "this project"])
+    machine = report["machine"]
+    note = (
+        f"The same questions one after another in a warm process on {machine['num_cores']} core(s), "
+        f"{machine['embedding_threads']} embedding thread(s); embedding the question counts wherever a mode needs it."
+    )
+    head = ["", "nDCG@10", "recall@100", "average ms", "p95 ms", "what"]
+    return Part("Latency beside peers", [Text(note), Table(head, rows)])
 
 
 def _comparisons_part(report: Mapping[str, Any]) -> Part:

@@ -58,6 +58,12 @@ def embed_question(embedder: Embedder, query: str) -> NDArray[np.float32]:
     return vector
 
 
+def forget_questions() -> None:
+    """Forget the vectors of questions asked before: a timed search must not find its own from another mode's turn."""
+    with _questions_lock:
+        _questions.clear()
+
+
 def search(
     corpus: Corpus, vector: NDArray[np.float32], k: int, allowed: ChunkFilter = ANY_RETRIEVABLE
 ) -> list[DenseHit]:

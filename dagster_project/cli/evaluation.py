@@ -138,6 +138,19 @@ def _print_bench(report: dict[str, Any]) -> None:
         print_text(f"\nServe {decision['mode']}: {decision['reason']}")
     if report.get("rerank"):
         print_text(f"Rerank: {report['rerank']['reason']}.")
+    if report.get("peers"):
+        _print_peers(report)
+
+
+def _print_peers(report: dict[str, Any]) -> None:
+    peers = report["peers"]
+    print_text(f"\nBeside them, the same questions on {report['machine']['num_cores']} core(s):")
+    names = [name for name in METRICS if any(name in peer for peer in peers.values())]
+    rows = [
+        [peer, *(_number(row.get(name)) for name in names), row.get("absent") or row["what"]]
+        for peer, row in peers.items()
+    ]
+    print_table(("peer", *names, ""), rows)
 
 
 def gate(

@@ -6,7 +6,8 @@ import pytest
 
 from corpus_assets.embedding.hashing import HashEmbedder
 from corpus_assets.errors import BadInputError
-from corpus_assets.settings import IndexSettings, RetrievalSettings
+from corpus_assets.settings import IndexSettings, RetrievalSettings, Settings
+from evaluation import bench, peers
 from evaluation.beir import BeirCorpus, BeirDocument, build_beir_segment, load_beir, run_modes
 
 INDEX = IndexSettings.model_validate({})
@@ -64,3 +65,46 @@ def test_missing_and_malformed_files_are_named(tmp_path):
     (folder / "qrels" / "dev.tsv").write_text("q1\t1\tgood\n")
     with pytest.raises(BadInputError, match="line 1"):
         load_beir(folder, "dev")
+
+
+class CountingEmbedder(HashEmbedder):
+    def __init__(self):
+        super().__init__()
+        self.asked = []
+
+    def embed_queries(self, texts):
+        self.asked += texts
+        return super().embed_queries(texts)
+
+
+def bench_tiny(tmp_path, monkeypatch, embedder):
+    monkeypatch.setattr("corpus_assets.embedding.registry.load_embedder", lambda *args, **options: embedder)
+    folder = write_collection(tmp_path / "tiny")
+    modes = ["fts_only", "embedding_only", "hybrid"]
+    return bench.bench_beir(folder, qrels="test", settings=Settings(home=tmp_path / "home"), modes=modes)
+
+
+def test_no_mode_finds_a_questions_vector_left_by_another(tmp_path, monkeypatch):
+    monkeypatch.setattr(peers, "measure_peers", lambda *args, **options: {})
+    embedder = CountingEmbedder()
+    bench_tiny(tmp_path, monkeypatch, embedder)
+    # two modes embed, each once untimed with the first question
+    assert sorted(embedder.asked) == sorted(["polar bees", "polar bees", "snow line rise"] * 2)
+
+
+def test_peers_stand_beside_the_modes(tmp_path, monkeypatch):
+    pytest.importorskip("bm25s", reason="the optional package bm25s is not installed")
+    report = bench_tiny(tmp_path, monkeypatch, HashEmbedder())
+    assert report["peers"].keys() == {"bm25s", "faiss", "faiss_search_only"}
+    for peer in report["peers"].values():
+        assert peer["avg_latency_ms"] > 0 and peer["p95_latency_ms"] > 0
+    assert report["peers"]["bm25s"]["ndcg@10"] == report["modes"]["fts_only"]["ndcg@10"] == 1.0
+    assert report["peers"]["faiss"]["ndcg@10"] == report["modes"]["embedding_only"]["ndcg@10"]
+    assert report["machine"]["num_cores"] >= 1
+
+
+def test_an_absent_peer_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(peers, "has_bm25s", lambda: False)
+    report = bench_tiny(tmp_path, monkeypatch, HashEmbedder())
+    assert "bm25s is not installed" in report["peers"]["bm25s"]["absent"]
+    assert report["peers"]["faiss"]["p95_latency_ms"] > 0
