@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from corpus_assets.duckdb_files import connect_reader
 from corpus_assets.errors import StoreError
 from corpus_assets.folding import FOLDING_VERSION, fold_for_search
+from corpus_assets.memory import Memory
 from corpus_assets.model import Chunk, SectionKind
 from corpus_assets.porter import stem
 from corpus_assets.store.duck import first_line
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 FORMAT_VERSION = f"2.{FOLDING_VERSION}"  # of the file; written by ``fts_build``
 MAX_NAMES_IN_MEMORY = 50_000
 MAX_CACHED_MASKS = 16
+MAX_CACHED_CHUNKS = 8192  # about 20 MB: an answer's searches find the same passages again and again
 MAX_CACHED_POSTINGS = 8_000_000  # 64 MB a segment
 
 _CHUNK_FIELDS = (
@@ -79,7 +81,8 @@ class FtsIndex:
         self._con = connect_reader(path)
         self._cache: OrderedDict[tuple[str, str], Postings] = OrderedDict()
         self._num_cached = 0
-        self._masks: OrderedDict[ChunkFilter, NDArray[np.bool_]] = OrderedDict()
+        self._masks: Memory[ChunkFilter, NDArray[np.bool_]] = Memory(MAX_CACHED_MASKS)
+        self._chunks: Memory[int, Chunk] = Memory(MAX_CACHED_CHUNKS)
         info = dict(self._rows("SELECT key, value FROM info"))
         if info.get("format") != FORMAT_VERSION:
             self._con.close()
@@ -94,8 +97,14 @@ class FtsIndex:
     def chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
         """Return those of ``chunk_ids`` that are in this segment, in the order asked."""
         numbers = self._rows_of([_digest(chunk_id) for chunk_id in dict.fromkeys(chunk_ids)])
-        rows = self._rows(f"SELECT {_CHUNK_FIELDS} FROM chunks WHERE {_among(numbers.tolist())}")
-        found = {chunk.chunk_id: chunk for chunk in map(self._chunk, rows) if chunk.paper_id not in self.removed_papers}
+        known = self._chunks.get(numbers.tolist())
+        missing = [number for number in numbers.tolist() if number not in known]
+        if missing:
+            rows = self._rows(f"SELECT {_CHUNK_FIELDS}, chunk_no FROM chunks WHERE {_among(missing)}")
+            fetched = {row[-1]: self._chunk(row[:-1]) for row in rows}
+            self._chunks.put(fetched)
+            known |= fetched
+        found = {chunk.chunk_id: chunk for chunk in known.values()}
         return [found[chunk_id] for chunk_id in chunk_ids if chunk_id in found]
 
     def all_chunks(self) -> Iterator[Chunk]:
@@ -238,15 +247,11 @@ class FtsIndex:
 
     def mask(self, allowed: ChunkFilter) -> NDArray[np.bool_]:
         """Return which chunks ``allowed`` lets through; the array is kept and must not be changed."""
-        with self._lock:
-            known = self._masks.get(allowed)
-        if known is None:
-            known = self._make_mask(allowed)
-            with self._lock:
-                self._masks[allowed] = known
-                while len(self._masks) > MAX_CACHED_MASKS:
-                    self._masks.popitem(last=False)
-        return known
+        known = self._masks.get([allowed])
+        if not known:
+            known = {allowed: self._make_mask(allowed)}
+            self._masks.put(known)
+        return known[allowed]
 
     def _make_mask(self, allowed: ChunkFilter) -> NDArray[np.bool_]:
         import numpy as np

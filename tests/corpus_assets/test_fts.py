@@ -94,6 +94,16 @@ def test_chunks_come_back_as_they_went_in(tmp_path):
         index.chunk_ids_by_vector_id([12345])
 
 
+def test_passages_read_before_come_from_memory_in_the_order_asked(tmp_path, monkeypatch):
+    index = open_segment(tmp_path, [make_paper("p-1", "zinc one", "zinc two", "zinc three")])
+    ids = [chunk.chunk_id for chunk in index.all_chunks()]
+    first = index.chunks(ids[:2])
+    assert [chunk.chunk_id for chunk in index.chunks([ids[2], ids[0]])] == [ids[2], ids[0]]
+    monkeypatch.setattr(index, "_rows", lambda *args: pytest.fail("the file was read again"))
+    assert index.chunks([ids[1], ids[0]]) == first[::-1]
+    assert index.chunks([*ids, "unknown"])[2].text.endswith("three")
+
+
 def test_filters_restrict_what_is_returned_but_not_the_statistics(tmp_path):
     papers = [
         make_paper("a", "enzyme rate", "enzyme list", kinds=[SectionKind.METHODS, SectionKind.REFERENCES]),
