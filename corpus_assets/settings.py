@@ -2,7 +2,7 @@
 
 Every field can be set as ``RESEARCH_COPILOT_<GROUP>__<FIELD>``, e.g. ``RESEARCH_COPILOT_CHUNKS__MAX_TOKENS=200``.
 The groups ``parse``, ``chunks``, ``embedding``, ``index``, ``clusters`` and ``cards`` shape a generation and enter its
-fingerprint; ``retrieval``, ``llm``, ``run`` and ``gates`` do not.
+fingerprint; ``embedding_api``, ``retrieval``, ``llm``, ``run`` and ``gates`` do not.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import hashlib
 import json
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 PROJECT_ROOT = Path(__file__).resolve().parent.parent
@@ -63,6 +64,41 @@ class EmbeddingSettings(Group):
     )
     batch_size: int = Field(32, ge=1, description="Texts embedded at a time.")
     include_title: bool = Field(True, description="Put the paper's title before each chunk's text when embedding it.")
+
+
+class EmbeddingApiSettings(Group):
+    """An embedding API for the bench's shadow tier: its own address, key and model, whatever answers questions."""
+
+    base_url: str = Field(
+        "",
+        description="Address of an OpenAI-compatible API, up to and with /v1; empty: none.",
+    )
+    model: str = Field("", description="The model's name, as the API calls it.")
+    key: SecretStr = Field(
+        SecretStr(""),
+        exclude=True,
+        description="Sent as a bearer token; leave it unset for a server that asks for none. Never written or shown.",
+    )
+    dimension: int = Field(0, ge=0, le=65536, description="Length asked of the API; 0: the model's own.")
+    query_prompt: str = Field("", description="Put before each question, for models that want it.")
+    document_prompt: str = Field("", description="Put before each passage, for models that want it.")
+    batch_size: int = Field(64, ge=1, le=2048, description="Texts a request.")
+    timeout_seconds: float = Field(30.0, gt=0, description="Per request.")
+    max_retries: int = Field(4, ge=0, le=20, description="Per request, on 429, 5xx and broken connections.")
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_plain_address(cls, value: str) -> str:
+        address = value.strip().rstrip("/")
+        if not address:
+            return ""
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("not an address that begins with https:// or http:// and names a host")
+        if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+            raise ValueError("an address with a user, password, query or fragment in it (the key has its own setting)")
+        _ = parts.port  # raises ValueError when it is no number
+        return address
 
 
 class IndexSettings(Group):
@@ -185,7 +221,11 @@ class Settings(BaseSettings):
     """Everything a person can set; unknown fields are refused."""
 
     model_config = SettingsConfigDict(
-        env_prefix="RESEARCH_COPILOT_", env_nested_delimiter="__", extra="forbid", frozen=True
+        env_prefix="RESEARCH_COPILOT_",
+        env_nested_delimiter="__",
+        extra="forbid",
+        frozen=True,
+        hide_input_in_errors=True,  # a key under a misspelt name would be shown
     )
 
     home: Path = Field(PROJECT_ROOT / ".copilot", description="Where stores and generations live.")
@@ -197,6 +237,7 @@ class Settings(BaseSettings):
     parse: ParseSettings = ParseSettings()
     chunks: ChunkSettings = ChunkSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
+    embedding_api: EmbeddingApiSettings = EmbeddingApiSettings()
     index: IndexSettings = IndexSettings()
     clusters: ClusterSettings = ClusterSettings()
     cards: CardSettings = CardSettings()

@@ -181,6 +181,14 @@ def open_embedder(generation: Generation, settings: Settings) -> Embedder:
     return embedder
 
 
+def require_modes(modes: Sequence[str]) -> None:
+    """Raise BadInputError when a mode is unknown or none is named, before anything is embedded."""
+    unknown = [mode for mode in modes if mode not in ALL_MODES]
+    if unknown or not modes:
+        problem = f"Unknown retrieval mode {unknown[0]!r}." if unknown else "No retrieval mode is named."
+        raise BadInputError(problem, hint=f"Use one or more of {', '.join(ALL_MODES)}.")
+
+
 def make_search(
     generation: Any,
     mode: str,
@@ -284,13 +292,14 @@ def bench_beir(
     Indexes are kept under ``work_dir`` (default: ``bench`` in the home) and used again when nothing changed. Latencies
     are of a warm process and include the question's embedding in every mode that has one; ``peers`` stands beside them.
     """
-    from corpus_assets.embedding.registry import load_embedder
     from evaluation.beir import BeirCorpus, build_beir_segment, load_beir, make_beir_search
+    from evaluation.embedders import open_named
     from evaluation.peers import measure_peers
 
+    require_modes(modes)
     data = load_beir(folder, qrels)
     threads = settings.run.threads or 1
-    model = load_embedder(embedder, settings.models_path, threads=threads)
+    model = open_named(embedder, settings)
     target = work_dir or settings.home / "bench"
     corpus = BeirCorpus(build_beir_segment(data.documents, target, model, settings.index))
     searches: dict[str, SearchFunction] = {}

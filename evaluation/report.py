@@ -208,7 +208,26 @@ def _tiers_part(tiers: Mapping[str, Any]) -> Part:
     decisions = "; ".join(
         f"{name} serves {tier['decision']['mode']}" for name, tier in tiers["tiers"].items() if tier["decision"]
     )
-    return Part("Tiers side by side", [Text(f"{decisions}."), Table(["mode", "metric", *names], rows)])
+    compared = [
+        [
+            f"{item['a']} − {item['b']}",
+            item["mode"],
+            item["metric"],
+            f"{item['diff']:+.4f}",
+            f"{item['ci95'][0]:+.4f} to {item['ci95'][1]:+.4f}",
+            f"{item['p_holm']:.4f}",
+            f"{item['minimum_detectable']:.4f}",
+        ]
+        for item in tiers["comparisons"]
+    ]
+    blocks: list[Text | Table | Picture] = [
+        Text(f"{decisions or 'No decision: fts_only and hybrid were not both measured'}."),
+        Table(["mode", "metric", *names], rows),
+    ]
+    if compared:
+        head = ["embedders", "mode", "metric", "difference", "95 % interval", "p (Holm)", "detectable"]
+        blocks.append(Table(head, compared))
+    return Part("Tiers side by side", blocks)
 
 
 def _gates_part(gates: Mapping[str, Any]) -> Part:

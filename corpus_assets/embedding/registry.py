@@ -47,6 +47,11 @@ def load_embedder(name: str, cache_dir: Path, threads: int = 1, batch_size: int 
     """
     if not name.strip():
         raise BadInputError("The embedding model's name is empty.", hint="Set embedding.model, for example to default.")
+    if name.strip() == "api":
+        raise BadInputError(
+            "The embedding API is a tier of the benchmark: papers and questions are embedded by a local model.",
+            hint="Set embedding.model to default; `research-copilot bench FIXTURE --embedder api` measures the API.",
+        )
     full_name = name
     precision: Precision = "fp32"
     if name.endswith(_INT8):

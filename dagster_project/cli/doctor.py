@@ -52,6 +52,7 @@ def doctor(call: Invocation) -> int:
         *_check_packages(),
         *_check_models(settings),
         _check_key(),
+        _check_embedding_api(settings),
         _check_ocr(settings),
         _check_papers_folder(settings),
         _check_home(settings),
@@ -135,6 +136,18 @@ def _check_key() -> Finding:
             "language model", "note", "no ANTHROPIC_API_KEY: answers are extractive, nothing leaves this machine"
         )
     return Finding("language model", "ok", "ANTHROPIC_API_KEY is set" + (f", endpoint {base_url}" if base_url else ""))
+
+
+def _check_embedding_api(settings: Settings) -> Finding:
+    """Say how the bench's embedding API is set up; it is not asked."""
+    name, api = "embedding API", settings.embedding_api
+    if not api.base_url:
+        return Finding(name, "note", "not set up: the bench compares local models only")
+    if not api.model:
+        mend = "Set RESEARCH_COPILOT_EMBEDDING_API__MODEL, or unset RESEARCH_COPILOT_EMBEDDING_API__BASE_URL."
+        return Finding(name, "wrong", f"{api.base_url} without a model", mend)
+    key = "a key is set" if api.key.get_secret_value() else "no key is set"
+    return Finding(name, "ok", f"{api.model} at {api.base_url}, {key}; asked by `bench --embedder api` only")
 
 
 def _check_ocr(settings: Settings) -> Finding:

@@ -39,7 +39,13 @@ def bench(
     ] = "fts_only,embedding_only,hybrid",
     embedder: Annotated[
         str,
-        typer.Option(help="default, hash, bge-small, a name or path; default: the corpus's own.", show_default=False),
+        typer.Option(
+            metavar="NAME,…",
+            help="default, hash, bge-small, a name or path, api (the embedding API of the settings), or live: the real "
+            "model, hash, and the API if set up. Several are reported side by side; floors judge the first. Default: "
+            "the corpus's own.",
+            show_default=False,
+        ),
     ] = "",
     output: Annotated[Path | None, typer.Option(help="Write the whole report (JSON) to this file.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write the report as one self-contained page.")] = None,
@@ -81,7 +87,7 @@ def bench(
     if html is not None:
         from evaluation.report import write_report
 
-        print_note(f"Page written to {write_report(report, html)}")
+        print_note(f"Page written to {write_report(report, html, tiers=report.get('tiers'))}")
     failure = ""
     try:
         require_floors(report, hybrid_recall=fail_under_hybrid_recall, hybrid_hit_rate=fail_under_hybrid_hit_rate)
@@ -109,14 +115,18 @@ def _bench_beir(settings: Settings, folder: Path | None, qrels: str, embedder: s
 def _bench_fixture(settings: Settings, path: Path, embedder: str, modes: list[str]) -> dict[str, Any]:
     from corpus_assets.store.generation import open_published
     from evaluation.bench import bench_fixture
-    from evaluation.tiers import bench_tiers
+    from evaluation.embedders import name_embedders
+    from evaluation.tiers import bench_tiers, compare_tiers
 
     if not path.is_file():
         raise BadInputError(f"The golden set {path} does not exist.", hint="Name a JSON file, or `beir DIR`.")
     with open_published(settings.home) as generation:
         if not embedder:
             return bench_fixture(path, generation, settings=settings, modes=modes)
-        return bench_tiers(path, generation, settings=settings, embedders=[embedder], modes=modes)[embedder]
+        names = name_embedders(embedder, settings, generation.manifest.embedder.name)
+        reports = bench_tiers(path, generation, settings=settings, embedders=names, modes=modes)
+    report = reports[names[0]]
+    return report if len(names) == 1 else {**report, "tiers": compare_tiers(reports)}
 
 
 def _write_report(path: Path, report: dict[str, Any]) -> None:
@@ -140,6 +150,36 @@ def _print_bench(report: dict[str, Any]) -> None:
         print_text(f"Rerank: {report['rerank']['reason']}.")
     if report.get("peers"):
         _print_peers(report)
+    if report.get("tiers"):
+        _print_tiers(report["tiers"])
+
+
+def _print_tiers(tiers: dict[str, Any]) -> None:
+    names = list(tiers["tiers"])
+    print_text("\nThe same cases with each embedder:\n")
+    shown = [row for row in tiers["rows"] if row["metric"] in METRICS]
+    print_table(
+        ("mode", "metric", *names),
+        [(row["mode"], row["metric"], *map(_number, (row[n] for n in names))) for row in shown],
+    )
+    compared = [row for row in tiers["comparisons"] if row["metric"] == "ndcg@10"]
+    print_text("\nDifferences in nDCG@10, paired:\n")
+    print_table(
+        ("embedders", "mode", "difference", "95 % interval", "p (Holm)", "detectable"),
+        [
+            (
+                f"{row['a']} - {row['b']}",
+                row["mode"],
+                _number(row["diff"]),
+                _interval(row["ci95"]),
+                _number(row["p_holm"]),
+                _number(row["minimum_detectable"]),
+            )
+            for row in compared
+        ],
+    )
+    for name, tier in tiers["tiers"].items():
+        print_text(f"{name}: serve {tier['decision']['mode']}" if tier["decision"] else f"{name}: no decision")
 
 
 def _print_peers(report: dict[str, Any]) -> None:
