@@ -10,6 +10,7 @@ from retrieval.asking import AskContext, AskState, Outcome, passed_on, stage
 from retrieval.branches import pick_by_model
 from retrieval.counter_evidence import counter_queries
 from retrieval.passages import Candidate
+from retrieval.plan import SubQuery
 from retrieval.rerank import fuse_ranks
 from retrieval.shortlist import Shortlist, shortlist_papers
 
@@ -66,7 +67,7 @@ def stage_search(state: AskState, ctx: AskContext) -> Outcome:
     if ctx.retrieval_mode != "fts_only" and ctx.embedder is None:
         degraded.append(f"dense search: {ctx.embedder_problem}; full text only")
     for index, sub_query in enumerate(state.planned.sub_queries):
-        for query in dict.fromkeys([sub_query.text, *filter(None, [sub_query.focus]), *sub_query.rewordings]):
+        for query in wordings_of(sub_query):
             result = ctx.search(query, settings.k_retrieve * POOL_DEPTH, filters)
             degraded.extend(result.degraded)
             ranking = []
@@ -82,12 +83,14 @@ def stage_search(state: AskState, ctx: AskContext) -> Outcome:
     num_parts = len(state.planned.sub_queries)
     paper_of = {key: item.paper_id for key, item in found.items()}
     keep = {key for key, _ in spread(fused, paper_of, settings.pool_per_paper)[: settings.k_retrieve]}
+    uncapped = {key for key, _ in fused[: settings.k_retrieve]}
     if num_parts > 1:  # what only one part finds must not be crowded out by what all of them find
         for index in range(num_parts):
             own = [(r, w) for r, w, owner in zip(rankings, weights, owners, strict=True) if owner == index]
             best = fuse_ranks([r for r, _ in own], k=settings.rrf_k, weights=[w for _, w in own])
             spread_out = spread(best, paper_of, settings.pool_per_paper)
             keep.update(key for key, _ in spread_out[: settings.k_retrieve // 2])
+            uncapped.update(key for key, _ in best[: settings.k_retrieve // 2])
     fused = [(key, score) for key, score in fused if key in keep]
     candidates = tuple(
         replace(found[key], score=score, rank=rank, sub_queries=tuple(sorted(found_by[key])))
@@ -99,8 +102,18 @@ def stage_search(state: AskState, ctx: AskContext) -> Outcome:
     state = replace(state, candidates=candidates, num_pool=num_pool)
     if not candidates:
         state = replace(state, abstain_reason="No passage of the corpus matches the question.")
-    detail = {"queries": len(rankings), "mode": ctx.retrieval_mode, "chunk_ids": [item.chunk_id for item in candidates]}
+    detail = {
+        "queries": len(rankings),
+        "mode": ctx.retrieval_mode,
+        "chunk_ids": [item.chunk_id for item in candidates],
+        "capped_ids": sorted(uncapped - keep),
+    }
     return Outcome(state, len(rankings), len(candidates), tuple(degraded), detail)
+
+
+def wordings_of(sub_query: SubQuery) -> list[str]:
+    """Return what is searched for a sub-query: itself, its focus, its rewordings."""
+    return list(dict.fromkeys([sub_query.text, *filter(None, [sub_query.focus]), *sub_query.rewordings]))
 
 
 def spread(fused: Sequence[tuple[str, float]], paper_of: Mapping[str, str], most: int) -> list[tuple[str, float]]:
