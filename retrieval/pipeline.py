@@ -162,7 +162,7 @@ def stage_rerank(state: AskState, ctx: AskContext) -> Outcome:
         settings=settings,
     )
     evidence = select_evidence(state.planned, ranked.candidates, sentences, k=k, max_per_paper=settings.max_per_paper)
-    relevance = judge_relevance(state.planned, evidence, sentences, ctx.terms, has_embedder=embedder is not None)
+    relevance = judge_relevance(state.planned, evidence, sentences, ctx.terms, embedder=embedder)
     state = replace(
         state, candidates=ranked.candidates, sentences=sentences, evidence=tuple(evidence), relevance=relevance
     )
@@ -171,6 +171,7 @@ def stage_rerank(state: AskState, ctx: AskContext) -> Outcome:
     detail = {
         "scorer": ranked.scorer,
         "probability_answerable": relevance.probability,
+        "is_tentative": relevance.is_tentative,
         "signals": dict(relevance.signals),
         "chunk_ids": [item.chunk_id for item in evidence],
     }
@@ -187,9 +188,20 @@ def reason_to_abstain(relevance: Relevance, evidence: Sequence[Candidate], ctx: 
             "perhaps signs or units, so it is not quoted; open the page itself."
         )
     if relevance.missing:
-        named = ", ".join(f"“{word}”" for word in relevance.missing[:4])
-        return f"The nearest passages say nothing about {named}."
+        return f"The nearest passages say nothing about {quote_words(relevance)}."
     return "The nearest passages are not about the question."
+
+
+def caveat_of(relevance: Relevance) -> str:
+    """Return the warning that stands before a tentative answer."""
+    unnamed = f" and do not name {quote_words(relevance)}" if relevance.missing else ""
+    return f"This may not answer the question: the nearest passages use other words{unnamed}."
+
+
+def quote_words(relevance: Relevance) -> str:
+    """Return the rarest words that the evidence does not name; those the whole corpus does not, first."""
+    words = dict.fromkeys((*relevance.unknown_names, *relevance.missing))
+    return ", ".join(f"“{word}”" for word in list(words)[:4])
 
 
 @stage("themes")
@@ -215,6 +227,8 @@ def stage_write(state: AskState, ctx: AskContext) -> Outcome:
         return passed_on(state)
     draft, notes = write_draft(state, ctx)
     statements = draft.statements()
+    if state.relevance is not None and state.relevance.is_tentative:
+        draft = replace(draft, caveat=caveat_of(state.relevance))
     state = replace(state, draft=draft, writer=draft.writer)
     if not statements:
         state = replace(state, abstain_reason="The nearest passages hold no whole sentence that can be quoted.")

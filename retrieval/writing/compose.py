@@ -155,6 +155,8 @@ def lay_out(draft: Draft, bound: Mapping[SentenceKey, Citation], mode: AnswerMod
         if section.name == "split" and not limits.has_splits:
             continue
         parts.append(f"## {HEADINGS[section.name]}")
+        if draft.caveat and len(parts) == 1:
+            parts.append(f"*{escape_markdown(draft.caveat)}*")
         parts.extend(render_block(section, block, numbering) for block in section.blocks)
     if mode == "ideas":
         for name in ("finding", "synthesis", "extrapolation", "hypothesis"):

@@ -60,6 +60,7 @@ class Draft:
     steps: tuple[Step, ...]
     notes: tuple[str, ...] = field(default=())
     num_removed_citations: int = 0
+    caveat: str = ""  # the program's own warning, shown before everything else
     removed: tuple[ClaimCheck, ...] = ()  # claims the writer made that never had a quote to stand on
 
     def statements(self) -> list[Statement]:
