@@ -21,7 +21,7 @@ from corpus_assets.store.atomic import write_atomic
 from evaluation.cases import Fixture, Strict, load_fixture
 from evaluation.labels import BoundFixture, bind_fixture
 from evaluation.metrics import PerQuery
-from evaluation.statistics import cases_needed, compare_paired, holm
+from evaluation.statistics import compare_paired, holm
 
 if TYPE_CHECKING:
     from corpus_assets.embedding.protocol import Embedder
@@ -156,20 +156,28 @@ def compare_arms(a: ArmResult, b: ArmResult) -> dict[str, Any]:
                 "ci95": item.interval.as_list(),
                 "p": item.p_value,
                 "p_holm": adjusted[metric],
+                "num_cases": item.num_cases,
                 "wins": item.wins,
                 "losses": item.losses,
                 "ties": item.ties,
                 "minimum_detectable": item.minimum_detectable,
-                "cases_needed": cases_needed(item.standard_deviation, TARGET_EFFECT),
+                "cases_needed": item.num_cases_for(TARGET_EFFECT),
             }
             for metric, item in paired.items()
         },
         "totals": {"a": dict(a.totals), "b": dict(b.totals)},
+        "is_budget_matched": _is_budget_matched(a, b),
         "cases": {
             case_id: {metric: [a.values[metric].get(case_id), b.values[metric].get(case_id)] for metric in shared}
             for case_id in sorted({name for metric in shared for name in a.values[metric]})
         },
     }
+
+
+def _is_budget_matched(a: ArmResult, b: ArmResult) -> bool | None:
+    """Tell whether both arms kept as many papers in every case; None where papers are not what is kept."""
+    name = "num_papers"
+    return dict(a.values[name]) == dict(b.values[name]) if name in a.values and name in b.values else None
 
 
 def run_ab(
@@ -185,16 +193,24 @@ def run_ab(
 ) -> dict[str, Any]:
     """Freeze one bundle, run both arms on it, and return the comparison.
 
-    Raises BadInputError when the arms are of different kinds, or when an arm needs a language model and there is none.
+    Raises BadInputError when the arms are of different kinds, when an arm needs a language model and there is none
+    (before anything is run), or when no case is about this corpus; GateFailedError when a case fails.
     """
-    from evaluation.ab_arms import collect_evidence, run_arm
+    from evaluation.ab_arms import collect_evidence, require_model, run_arm
     from evaluation.bench import open_embedder
 
     arms = (load_arm(a), load_arm(b))
     if arms[0].kind != arms[1].kind:
         raise BadInputError(f"Arm A is about {arms[0].kind}, arm B about {arms[1].kind}: they read different inputs.")
+    for arm in arms:
+        require_model(arm, language_model)
     fixture = load_fixture(golden) if isinstance(golden, Path) else golden
     bound = bind_fixture(fixture, generation).require_complete()
+    if not bound.cases:
+        raise BadInputError(
+            f"None of the golden set's {len(fixture.cases)} cases is about a paper of generation {generation.id}.",
+            hint="Name the set of this corpus: --golden.",
+        )
     model = embedder or open_embedder(generation, settings)
     evidence = collect_evidence(arms[0], bound, generation, settings=settings, embedder=model)
     bundle = freeze_bundle(arms[0].kind, bound, generation, evidence)

@@ -18,7 +18,7 @@ from typing import Any
 from corpus_assets.errors import BadInputError
 from corpus_assets.settings import GateSettings, RetrievalMode
 from evaluation.metrics import PerQuery
-from evaluation.statistics import PairedComparison, cases_needed, compare_paired, holm
+from evaluation.statistics import PairedComparison, compare_paired, holm
 
 BASELINE = "fts_only"
 CHALLENGER = "hybrid"
@@ -50,7 +50,7 @@ class Comparison:
             "p": numbers.pop("p_value"),
             "p_holm": self.p_holm,
             **{name: value for name, value in numbers.items() if name != "interval"},
-            "cases_needed": cases_needed(self.paired.standard_deviation, TARGET_EFFECT),
+            "cases_needed": self.paired.num_cases_for(TARGET_EFFECT),
             "cases_needed_for": TARGET_EFFECT,
         }
 
@@ -162,7 +162,14 @@ def _write_reason(
 
 def describe_sample(paired: PairedComparison) -> str:
     """Say what this many cases can and cannot show."""
-    needed = cases_needed(paired.standard_deviation, TARGET_EFFECT)
+    needed = paired.num_cases_for(TARGET_EFFECT)
+    if paired.minimum_detectable is None:
+        unseen = 1 - 0.05 ** (1 / paired.num_cases)  # the share of cases that may differ without one of these doing so
+        text = (
+            f"No spread is seen in {paired.num_cases} case(s), so no detectable difference can be named: up to "
+            f"{unseen:.0%} of all cases may still differ."
+        )
+        return f"This is a small sample. {text}" if paired.num_cases < SMALL_SAMPLE else text
     text = (
         f"With {paired.num_cases} cases a true difference below {paired.minimum_detectable:.3f} would be missed more "
         f"often than one time in five; {needed} cases would show {TARGET_EFFECT:g}."

@@ -156,8 +156,8 @@ def _comparisons_part(report: Mapping[str, Any]) -> Part:
                 f"{item['p']:.4f}",
                 f"{item['p_holm']:.4f}",
                 f"{item['wins']} / {item['losses']} / {item['ties']}",
-                f"{item['minimum_detectable']:.4f}",
-                str(item["cases_needed"]),
+                _or_unknown(item["minimum_detectable"], "{:.4f}"),
+                _or_unknown(item["cases_needed"], "{}"),
             ]
         )
         if item["metric"] == "ndcg@10":
@@ -175,6 +175,10 @@ def _comparisons_part(report: Mapping[str, Any]) -> Part:
     if drawn:
         blocks.append(Picture(draw_differences(drawn, title="nDCG@10, 95 % interval"), "differences in nDCG@10"))
     return Part("Comparisons", blocks)
+
+
+def _or_unknown(value: float | None, form: str) -> str:
+    return "no spread seen" if value is None else form.format(value)
 
 
 def _slices_part(report: Mapping[str, Any]) -> Part:
@@ -216,7 +220,7 @@ def _tiers_part(tiers: Mapping[str, Any]) -> Part:
             f"{item['diff']:+.4f}",
             f"{item['ci95'][0]:+.4f} to {item['ci95'][1]:+.4f}",
             f"{item['p_holm']:.4f}",
-            f"{item['minimum_detectable']:.4f}",
+            _or_unknown(item["minimum_detectable"], "{:.4f}"),
         ]
         for item in tiers["comparisons"]
     ]

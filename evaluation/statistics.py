@@ -42,8 +42,12 @@ class PairedComparison:
     wins: int
     losses: int
     ties: int
-    minimum_detectable: float  # at 80 % power, two-sided 5 %
+    minimum_detectable: float | None  # at 80 % power, two-sided 5 %; None where the cases show no spread to go by
     standard_deviation: float  # of the differences
+
+    def num_cases_for(self, effect: float) -> int | None:
+        """Return how many cases would show ``effect``, or None where these show no spread to go by."""
+        return cases_needed(self.standard_deviation, effect) if self.standard_deviation > 0 else None
 
 
 def _as_array(values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
@@ -157,7 +161,7 @@ def compare_paired(
         wins=int(np.count_nonzero(differences > 0)),
         losses=int(np.count_nonzero(differences < 0)),
         ties=int(np.count_nonzero(differences == 0)),
-        minimum_detectable=minimum_detectable_effect(deviation, len(shared)),
+        minimum_detectable=minimum_detectable_effect(deviation, len(shared)) if deviation > 0 else None,
         standard_deviation=deviation,
     )
 

@@ -241,10 +241,28 @@ def ab(
         return
     print_text(f"A: {document['a']['name']}, B: {document['b']['name']}, {document['num_cases']} cases\n")
     rows = [
-        (metric, *(_number(row[name]) for name in ("a", "b", "diff")), _interval(row["ci95"]), _number(row["p_holm"]))
+        (
+            metric,
+            str(row["num_cases"]),
+            *(_number(row[name]) for name in ("a", "b", "diff")),
+            _interval(row["ci95"]),
+            _number(row["p_holm"]),
+            _number(row["minimum_detectable"]),
+        )
         for metric, row in document["metrics"].items()
     ]
-    print_table(("metric", "A", "B", "B - A", "95 % interval", "p (Holm)"), rows)
+    print_table(("metric", "cases", "A", "B", "B - A", "95 % interval", "p (Holm)", "detectable"), rows)
+    for name in ("a", "b"):
+        spent = document["totals"][name]
+        if spent:
+            print_text(
+                f"\n{name.upper()} spent: " + ", ".join(f"{what} {_number(much)}" for what, much in spent.items())
+            )
+    if document["is_budget_matched"] is not None:
+        kept = (
+            "as many papers as B in every case" if document["is_budget_matched"] else "OTHER numbers of papers than B"
+        )
+        print_text(f"\nBudget: A kept {kept}.")
 
 
 def _interval(ends: list[float]) -> str:

@@ -100,3 +100,11 @@ def test_more_modes_make_the_test_stricter():
 def test_a_missing_mode_is_an_error_not_a_decision():
     with pytest.raises(BadInputError, match="of hybrid"):
         decide({"fts_only": make_values(0.1)["fts_only"]})
+
+
+def test_a_single_case_is_called_what_it_is():
+    decision = decide(make_values(0.4, num_cases=1, spread=0.0))
+    assert decision.mode == "fts_only"
+    assert "small sample" in decision.reason
+    assert "up to 95% of all cases may still differ" in decision.reason  # 1 - .05
+    assert "would show" not in decision.reason

@@ -95,6 +95,17 @@ def test_paired_comparison_counts_and_pairs_by_case():
         compare_paired({"x": math.nan}, {"x": 1})
 
 
+def test_cases_without_any_spread_promise_no_detectable_difference():
+    """One case, or many that all tie, say nothing about what could be found: not that anything could."""
+    one = compare_paired({"q": 0.9}, {"q": 0.2})
+    ties = compare_paired(dict.fromkeys("abc", 0.5), dict.fromkeys("abc", 0.5))
+    for result in (one, ties):
+        assert result.minimum_detectable is None
+        assert result.num_cases_for(0.05) is None
+    spread = compare_paired({"q1": 1.0, "q2": 0.5}, {"q1": 0.0, "q2": 0.5})
+    assert spread.num_cases_for(0.05) == cases_needed(spread.standard_deviation, 0.05)
+
+
 def test_pairing_sees_what_two_means_hide():
     """A small, steady gain over very unequal cases is found only because cases are paired."""
     base = np.random.default_rng(8).uniform(0, 1, size=60)
