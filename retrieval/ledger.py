@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from corpus_assets.errors import BadInputError
 from retrieval.answer import AnswerRecord, StageRecord
 from retrieval.finding import narrowed, wordings_of
-from retrieval.passages import SentenceReader
 from retrieval.rerank import select_evidence
 
 if TYPE_CHECKING:
+    from corpus_assets.model import Chunk
     from corpus_assets.settings import RetrievalMode
     from corpus_assets.store.generation import Generation
     from retrieval.asking import AskContext, AskState
@@ -50,7 +50,7 @@ def find_loss(state: AskState, ctx: AskContext, *, paper_id: str, chunk_id: str 
         return Loss("parse", f"{paper_id} is not in the corpus")
     if not paper.is_served:
         return Loss("parse", f"{paper_id} is {paper.status.value}: {paper.reason or 'no reason given'}")
-    if quote and find_quote(SentenceReader(generation).text(paper_id), quote) is None:
+    if quote and not find_quotes(generation.text(paper_id), quote):
         return Loss("parse", "the anchor quote is not in the paper's text")
     wanted = wanted_chunks(generation, paper_id, chunk_id, quote)
     if not wanted:
@@ -72,11 +72,10 @@ def find_loss(state: AskState, ctx: AskContext, *, paper_id: str, chunk_id: str 
     return Loss("", "cited")
 
 
-def find_quote(text: str, quote: str) -> tuple[int, int] | None:
-    """Return the span of a quote in a text, white space aside."""
+def find_quotes(text: str, quote: str) -> list[tuple[int, int]]:
+    """Return the spans of a quote in a text, white space aside; an abstract and a body may both hold it."""
     pattern = r"\s+".join(map(re.escape, quote.split()))
-    found = re.search(pattern, text) if pattern else None
-    return found.span() if found else None
+    return [found.span() for found in re.finditer(pattern, text)] if pattern else []
 
 
 def wanted_chunks(generation: Generation, paper_id: str, chunk_id: str, quote: str) -> set[str]:
@@ -84,10 +83,16 @@ def wanted_chunks(generation: Generation, paper_id: str, chunk_id: str, quote: s
     chunks = [chunk for chunk in generation.chunks_of(paper_id) if chunk.is_retrievable]
     if chunk_id:
         chunks = [chunk for chunk in chunks if chunk.chunk_id == chunk_id]
-    span = find_quote(generation.text(paper_id), quote) if quote else None
-    if span is not None:
-        chunks = [c for c in chunks if c.char_start < span[1] and c.char_end > span[0]]
+    if quote:
+        spans = find_quotes(generation.text(paper_id), quote)
+        whole = [c for c in chunks if any(c.char_start <= start and c.char_end >= end for start, end in spans)]
+        chunks = whole or [c for c in chunks if any(holds_half(c, start, end) for start, end in spans)]
     return {chunk.chunk_id for chunk in chunks}
+
+
+def holds_half(chunk: Chunk, start: int, end: int) -> bool:
+    """Tell whether at least half of a span lies in the chunk."""
+    return 2 * (min(end, chunk.char_end) - max(start, chunk.char_start)) >= end - start
 
 
 def lost_in_search(state: AskState, ctx: AskContext, wanted: set[str]) -> Loss:

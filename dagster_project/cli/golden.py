@@ -25,6 +25,7 @@ def add_to(parent: typer.Typer) -> None:
     command(app)(judge)
     command(app)(finish)
     command(app)(lint)
+    command(app)(losses)
     parent.add_typer(app, name="golden")
     command(parent)(sample)
 
@@ -122,6 +123,42 @@ def lint(call: Invocation, golden: Annotated[Path, typer.Argument(metavar="GOLDE
             print_text(str(finding))
         print_text(f"{num_errors} errors, {len(findings) - num_errors} warnings.")
     return 1 if num_errors else 0
+
+
+def losses(
+    call: Invocation,
+    golden: Annotated[Path, typer.Argument(metavar="[GOLDEN]", help="Default: the sample corpus' own.")] = (
+        DEFAULT_GOLDEN
+    ),
+    *,
+    min_relevance: Annotated[int, typer.Option(help="Passages judged at least so relevant.", min=1, max=3)] = 2,
+    output: Annotated[Path | None, typer.Option(help="Write every passage's fate (JSON) to this file.")] = None,
+) -> None:
+    """Ask every question of a golden set and name the stage that lost each judged passage."""
+    from corpus_assets.store.generation import open_published
+    from evaluation.losses import find_losses
+
+    if not golden.is_file():
+        raise BadInputError(f"The golden set {golden} does not exist.", hint="Name a JSON file.")
+    settings = call.settings()
+    with open_published(settings.home) as generation:
+        document = find_losses(golden, generation, settings=settings, min_relevance=min_relevance)
+    if output is not None:
+        import json
+
+        from corpus_assets.store.atomic import write_atomic
+
+        output.absolute().parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(output.absolute(), json.dumps(document, indent=1) + "\n")
+        print_note(f"Written to {output}")
+    if call.as_json:
+        print_json(document)
+        return
+    print_text(f"{document['num_passages']} judged passages of {document['num_cases']} cases\n")
+    print_table(("stage", "passages"), [(stage, str(num)) for stage, num in document["stages"].items()])
+    rows = [(row["case_id"], row["chunk_ref"], row["stage"], row["reason"]) for row in document["passages"]]
+    print_text("")
+    print_table(("case", "passage", "lost by", "because"), [row for row in rows if row[2] != "cited"], max_width=60)
 
 
 def sample(

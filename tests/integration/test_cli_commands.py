@@ -8,6 +8,7 @@ import json
 
 import pytest
 
+from retrieval.ledger import STAGES as LEDGER_STAGES
 from tests.integration.cli_corpus import write_papers
 
 QUESTION = "What was the median progression-free survival with osimertinib?"
@@ -215,6 +216,12 @@ def test_a_golden_set_is_drafted_judged_finished_and_measured(cli, tmp_path, mon
     assert cli("golden", "judge", str(draft), "--json").document["num_judged"] == 1
     assert cli("golden", "finish", str(draft), str(golden)).code == 0
     assert cli("golden", "lint", str(golden), "--json").document["num_errors"] == 0
+
+    fate = cli("golden", "losses", str(golden), "--min-relevance", "3", "--json").document
+    assert fate["num_cases"] == fate["num_passages"] == sum(fate["stages"].values()) == 1
+    assert set(fate["stages"]) == {"plan", *LEDGER_STAGES, "cited"}
+    assert fate["passages"][0]["reason"] and fate["stages"][fate["passages"][0]["stage"]] == 1
+    assert cli("golden", "losses", str(tmp_path / "none.json")).code == 2
 
     measured = cli(
         "bench", str(golden), "--retrieval", "fts_only,hybrid", "--output", str(tmp_path / "report.json"), "--json"

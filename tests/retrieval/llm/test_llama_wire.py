@@ -84,7 +84,8 @@ def test_the_client_and_the_server_speak_the_same_wire_format(address):
 
 
 def test_our_requests_are_accepted_and_nonsense_is_a_named_error(address):
-    model = AnthropicModel(LlmSettings(), UsageLedger(1.0), make_client(address))
+    # One thread reads our instructions; on a busy machine that takes longer than a person would wait.
+    model = AnthropicModel(LlmSettings(timeout_seconds=600), UsageLedger(1.0), make_client(address))
     try:
         plan = plan_with_model(model, "At what temperature does gallium melt?")
         assert plan.sub_queries
