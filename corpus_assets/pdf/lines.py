@@ -26,7 +26,7 @@ Piece = tuple[str, float, float, int]
 class Line:
     """One printed line; coordinates in points with the page's top left as origin, text upright.
 
-    ``bold`` is the share of bold characters, ``bold_prefix`` how many characters at the start are bold.
+    ``bold`` and ``italic`` are shares of the characters, ``bold_prefix`` how many characters at the start are bold.
     ``order`` is the place in which the file draws the line.
     ``num_bad`` counts characters that stand for nothing (control, private use, U+FFFD).
     ``pieces`` are ``(text, size, baseline, style)``, style being BOLD and ITALIC added up, until :meth:`finish`
@@ -63,7 +63,7 @@ class Line:
         self.baseline = y1
         self.bold = 0.0
         self.bold_prefix = 0
-        self.italic = False
+        self.italic = 0.0
         self.flags: tuple[str, ...] = ()
         self.num_bad = 0
         self.order = 0
@@ -106,7 +106,7 @@ class Line:
             self.size, self.baseline = size, baseline
             text = clean_text(raw)
             if style:
-                self.italic = style & ITALIC != 0
+                self.italic = 1.0 if style & ITALIC else 0.0
                 if style & BOLD:
                     self.bold, self.bold_prefix = 1.0, len(text.strip())
         else:
@@ -150,7 +150,7 @@ class Line:
         self.size, self.baseline = size, baseline
         self.bold = num_bold / num_all if num_all else 0.0
         self.bold_prefix = bold_prefix
-        self.italic = num_italic * 2 > num_all
+        self.italic = num_italic / num_all if num_all else 0.0
         raws = "".join([piece[0] for piece in self.pieces])
         if smallest >= 0.86 * size:  # nothing is small enough to be raised or lowered
             return raws, clean_text(raws)

@@ -10,8 +10,9 @@ from statistics import median
 
 from corpus_assets.pdf.draft import PageDraft, Paragraph, ParagraphKind
 from corpus_assets.pdf.lines import SOFT_HYPHEN, Line
-from corpus_assets.pdf.titles import is_known_title
+from corpus_assets.pdf.titles import is_known_title, strip_numbering
 
+MAX_ITALIC_TITLE = 80  # characters
 MAX_FLOATS_BETWEEN = 40  # paragraphs of tables, captions and notes that may stand between a sentence's two halves
 
 _TERMINAL = re.compile(r"[.!?:;。！？؟]['\"”’)\]]*[⁰¹²³⁴-⁹,–]*$")
@@ -106,14 +107,21 @@ def _starts_paragraph(
     if step > 1.4 * max(leading, 0.9 * size) or step < -0.5 * size:
         return True
     ends = bool(_TERMINAL.search(last.text))
-    if ends and _is_lone_title(line, right):
-        return True
     width = max(right - left, 1.0)
-    if last.text.isupper() and not line.text.isupper() and last.x1 < right - 0.15 * width and len(last.text) > 4:
+    if ends and (_is_lone_title(line, right) or _is_italic_title(line, right - 0.15 * width)):
+        return True
+    if (
+        len(current) == 1
+        and line.italic < 0.5
+        and line.text[:1].isupper()
+        and _is_italic_title(last, right - 0.15 * width)
+    ):
+        return True
+    if last.text.isupper() and not line.text.isupper() and last.x1 < short and len(last.text) > 4:
         return True
     if _ENTRY.match(line.text) and _ENTRY.match(current[0].text) and abs(line.x0 - current[0].x0) < size:
         return True
-    if _BULLET.match(line.text) and (ends or last.x1 < right - 0.15 * width or _BULLET.match(current[0].text)):
+    if _BULLET.match(line.text) and (ends or last.x1 < short or _BULLET.match(current[0].text)):
         return line.x0 <= current[0].x0 + 2 * size
     first = current[0]
     indent = 0.6 * size
@@ -134,6 +142,14 @@ def _is_lone_title(line: Line, right: float) -> bool:
     """Return whether a line is nothing but a title that papers share, in plain type or not."""
     text = line.text
     return len(text) <= 60 and text[:1].isupper() and text[-1:] != "." and line.x1 < right and is_known_title(text)
+
+
+def _is_italic_title(line: Line, edge: float) -> bool:
+    """Return whether a line is a short title set in italics and nothing else, well short of the column's edge."""
+    if line.italic <= 0.5 or line.x1 >= edge or len(line.text) > MAX_ITALIC_TITLE or _TERMINAL.search(line.text):
+        return False
+    number, bare = strip_numbering(line.text)
+    return bare[:1].isupper() and (number[0].isdigit() if number else line.italic > 0.95)
 
 
 def classify_paragraphs(paragraphs: Sequence[Paragraph], body_size: float) -> None:

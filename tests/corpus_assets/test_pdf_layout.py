@@ -197,3 +197,26 @@ def test_labels_of_a_figure_do_not_hide_the_columns_below_it(tmp_path):
     for n, (left, right) in enumerate(zip(column("left"), column("right"), strict=True)):
         pdf.write(left, x=60, y=160 + 13 * n).write(right, x=320, y=160 + 13 * n)
     assert_in_order(read(tmp_path, pdf).text, "left line 0", "left line 11", "right line 0", "right line 11")
+
+
+@pytest.mark.parametrize("title", ["3.2 Rain on walls", "Rain on walls"])
+def test_a_title_in_italics_without_space_around_it_is_a_heading(tmp_path, title):
+    pdf = Pdf().add_page()
+    pdf.write("Results", 72, 80, 12, "hebo")
+    pdf.write_lines(FILLER[:3], 72, 100)
+    pdf.write(title, 72, 139, 10, "heit")
+    pdf.write_lines(FILLER[3:], 72, 152)
+    paper = read(tmp_path, pdf)
+    assert [section.title for section in paper.sections if section.title] == ["Results", "Rain on walls"]
+    assert f"{FILLER[2]}\n\n{title}\n\n{FILLER[3]}" in paper.text
+
+
+def test_a_line_in_italics_inside_a_sentence_is_no_heading(tmp_path):
+    pdf = Pdf().add_page()
+    pdf.write("Results", 72, 80, 12, "hebo")
+    pdf.write_lines([*FILLER[:2], "The moss that grew on the northern side of every wall was"], 72, 100)
+    pdf.write("Tortula muralis", 72, 139, 10, "heit")
+    pdf.write_lines(["and it covered more than half of the stones that we had", *FILLER[3:]], 72, 152)
+    paper = read(tmp_path, pdf)
+    assert [section.title for section in paper.sections if section.title] == ["Results"]
+    assert "every wall was Tortula muralis and it covered" in paper.text
