@@ -108,14 +108,10 @@ def _starts_paragraph(
         return True
     ends = bool(_TERMINAL.search(last.text))
     width = max(right - left, 1.0)
-    if ends and (_is_lone_title(line, right) or _is_italic_title(line, right - 0.15 * width)):
+    short = right - 0.15 * width
+    if ends and (_is_lone_title(line, right) or _is_italic_title(line, short)):
         return True
-    if (
-        len(current) == 1
-        and line.italic < 0.5
-        and line.text[:1].isupper()
-        and _is_italic_title(last, right - 0.15 * width)
-    ):
+    if len(current) == 1 and line.italic < 0.5 and line.text[:1].isupper() and _is_italic_title(last, short):
         return True
     if last.text.isupper() and not line.text.isupper() and last.x1 < short and len(last.text) > 4:
         return True
