@@ -149,13 +149,14 @@ def check_no_lost_papers(context: GateContext) -> GateResult:
         return GateResult(name, 1.0, 1.0, passed=True, detail="no other generation is published: nothing can be lost")
     folder = Path(candidate.manifest.papers_dir)
     by_digest = {record.doc_sha256: record for record in candidate.papers.values()}
+    by_path = {record.path: record for record in candidate.papers.values()}  # an edit may give a paper another id
     lost: list[dict[str, Any]] = []
     num = 0
     for old in published.papers.values():
         if not old.is_served:
             continue
         num += 1
-        new = candidate.papers.get(old.paper_id) or by_digest.get(old.doc_sha256)
+        new = candidate.papers.get(old.paper_id) or by_digest.get(old.doc_sha256) or by_path.get(old.path)
         problem = _why_lost(old, new, folder, published, candidate)
         if problem:
             lost.append({"paper": old.paper_id, "path": old.path, "problem": problem})

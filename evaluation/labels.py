@@ -7,6 +7,7 @@ a twin counts as a hit on the label, once. A quote that re-chunking cut in two i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -16,6 +17,8 @@ from corpus_assets.model import Chunk, PaperRecord
 from evaluation.cases import Case, Fixture, Judgment, normalize_spaces
 
 BindingKind = Literal["kept", "moved", "split"]
+
+_CONTENT_MARK = re.compile(r"-[0-9a-f]{8}$")  # ends the id of a paper without a DOI: another text, another id
 
 
 class ChunkSource(Protocol):
@@ -130,23 +133,26 @@ def normalized_find(text: str, quote: str) -> tuple[int, int] | None:
 def bind_fixture(fixture: Fixture, source: ChunkSource) -> BoundFixture:
     """Bind every label of ``fixture`` to ``source``'s chunks.
 
-    A case whose papers are all unknown to the corpus is left out (and listed); a label whose paper is known, but is not
-    served or does not hold the quote, is unbound. So is a label of an unknown paper when the case has a known one: a
-    part of its evidence is gone.
+    A paper without a DOI gets another id when its text changes: a label on the old id goes to the paper of that title,
+    if it is the only one. A case whose papers are all unknown to the corpus is left out (and listed); a label whose
+    paper is known, but is not served or does not hold the quote, is unbound. So is a label of an unknown paper when the
+    case has a known one: a part of its evidence is gone.
     """
     indexes: dict[str, _PaperIndex] = {}
     cases: list[BoundCase] = []
     left_out: list[str] = []
     unbound: list[UnboundLabel] = []
     kinds: dict[BindingKind, int] = {"kept": 0, "moved": 0, "split": 0}
+    renamed = _find_renamed(fixture.judged_paper_ids, source.papers)
     for case in fixture.cases:
-        if not any(judgment.paper_id in source.papers for judgment in case.judgments):
+        if not any(renamed.get(judgment.paper_id, judgment.paper_id) in source.papers for judgment in case.judgments):
             left_out.append(case.case_id)
             continue
         grades: dict[str, int] = {}
         twins: dict[str, str] = {}
         problems: list[UnboundLabel] = []
-        for judgment in case.judgments:
+        for judged in case.judgments:
+            judgment = judged.model_copy(update={"paper_id": renamed.get(judged.paper_id, judged.paper_id)})
             problem = _why_not_served(judgment, source)
             found = None
             if not problem:
@@ -168,6 +174,20 @@ def bind_fixture(fixture: Fixture, source: ChunkSource) -> BoundFixture:
             own_twins = {twin: chunk for twin, chunk in twins.items() if twin not in grades}
             cases.append(BoundCase(case, grades, own_twins))
     return BoundFixture(fixture, tuple(cases), tuple(left_out), tuple(unbound), kinds)
+
+
+def _find_renamed(judged: frozenset[str], papers: Mapping[str, PaperRecord]) -> dict[str, str]:
+    """Return judged id -> the corpus' id, for papers whose text changed and their id with it."""
+    by_title: dict[str, list[str]] = {}
+    for paper_id in papers:
+        if _CONTENT_MARK.search(paper_id):
+            by_title.setdefault(_CONTENT_MARK.sub("", paper_id), []).append(paper_id)
+    renamed: dict[str, str] = {}
+    for paper_id in judged - papers.keys():
+        found = by_title.get(_CONTENT_MARK.sub("", paper_id), []) if _CONTENT_MARK.search(paper_id) else []
+        if len(found) == 1 and found[0] not in judged:
+            renamed[paper_id] = found[0]
+    return renamed
 
 
 def _why_not_served(judgment: Judgment, source: ChunkSource) -> str:

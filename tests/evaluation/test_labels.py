@@ -93,3 +93,30 @@ def test_a_case_that_loses_one_of_two_papers_fails():
 def test_spans_are_found_across_white_space():
     assert normalized_find("a  b\n\nc d", "b c") == (3, 7)
     assert normalized_find("a b", "x") is None
+
+
+def bind_renamed(*paper_ids, text=TEXT):
+    """Bind a set judged on "melting-11111111" (an id made of title and content) to a corpus with other papers."""
+    raw = json.dumps(make_fixture()).replace("p1", "melting-11111111")
+    texts, cuts = dict.fromkeys(paper_ids, text), {name: [(0, len(text))] for name in paper_ids}
+    return bind_fixture(parse_fixture(raw, source="set"), MemoryCorpus(texts, cuts))
+
+
+def test_a_label_follows_an_edited_paper_whose_id_changed_with_its_text():
+    bound = bind_renamed("melting-22222222")
+    assert not bound.left_out
+    assert bound.cases[0].grades == {"melting-22222222:results:0": 3}
+    assert bound.kinds["moved"] == 1
+
+
+def test_an_edited_paper_that_lost_the_quote_fails_by_name_and_is_not_left_out():
+    bound = bind_renamed("melting-22222222", text="Gallium is a soft metal.")
+    assert not bound.left_out
+    with pytest.raises(GateFailedError, match="no chunk of the paper holds"):
+        bound.require_complete()
+
+
+def test_a_label_is_not_guessed_between_two_papers_of_one_title_nor_given_to_another():
+    assert bind_renamed("melting-22222222", "melting-33333333").left_out == ("c1",)
+    assert bind_renamed("boiling-22222222").left_out == ("c1",)
+    assert bind_renamed("melting").left_out == ("c1",)
