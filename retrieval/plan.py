@@ -11,6 +11,8 @@ from retrieval.terms import QUESTION_WORDS, STOP_WORDS, content_words, fold, ste
 
 MAX_SUB_QUERIES = 5
 MAX_QUESTION_CHARS = 200_000
+MAX_PAIR_CHARS = 1000  # nobody compares two things in a longer question, and patterns would take seconds over it
+CHARS_OF_A_NOUN = 200  # within which a noun follows its "this"
 MAX_QUERY_WORDS = 400
 MIN_WORDS_WITHOUT_SCOPE = 3
 
@@ -204,19 +206,17 @@ def find_missing_antecedent(question: str) -> str:
         return f"“{question}” seems to follow on from something I was not told. What is it about? Name the subject."
     if EXPLETIVE.search(question):
         return ""
+    end = 0
     for match in ANAPHORA.finditer(question):
         pronoun = match.group(0)
-        before = [word for word in content_words(question[: match.start()]) if word not in QUESTION_WORDS]
-        following = content_words(question[match.end() :])
+        if any(word not in QUESTION_WORDS for word in content_words(question[end : match.start()])):
+            return ""  # a subject is named before it, and so before every later one
+        end = match.end()
+        following = content_words(question[end : end + CHARS_OF_A_NOUN])
         demonstrative = pronoun.casefold() in {"this", "that", "these", "those"}
         if demonstrative and following[:1] and following[0] in CORPUS_NOUNS:
             continue
-        if pronoun.casefold() == "that" and before:
-            continue
-        if demonstrative and re.match(rf"\s+(?:{WH_WORDS}|\w+ing)\b", question[match.end() :], re.I) and before:
-            continue
-        if not before:
-            return f"I cannot tell what “{pronoun}” refers to. What is it? Ask again and name the subject."
+        return f"I cannot tell what “{pronoun}” refers to. What is it? Ask again and name the subject."
     return ""
 
 
@@ -318,6 +318,8 @@ def insert_after(clause: str, phrase: str, position: int) -> str:
 
 def split_pair(question: str) -> tuple[SubQuery, ...]:
     """Return the question and one sub-query a compared or coordinated entity, or nothing when there is no pair."""
+    if len(question) > MAX_PAIR_CHARS:
+        return ()
     for pattern in (DIFFERENCE, COMPARE, VERSUS, COORDINATED):
         match = pattern.search(question)
         if not match:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from corpus_assets.memory import Memory
 from retrieval.terms import QUESTION_WORDS, content_stems, content_words, fold, stem
 
 if TYPE_CHECKING:
     from corpus_assets.store.generation import Generation
 
 
+MAX_QUESTIONS = 64  # whose words' weights are kept
 ASKING_WORD_WEIGHT = 0.25  # of words like "effect" or "association", which many questions share
 
 
@@ -22,6 +24,7 @@ class CorpusTerms:
         self._generation = generation
         self._num_chunks = max(generation.num_chunks, 1)
         self._known: dict[str, int] = {}
+        self._weights: Memory[str, Mapping[str, float]] = Memory(MAX_QUESTIONS)
 
     def document_frequency(self, word: str) -> int:
         """Return in how many chunks ``word`` occurs, by the index's own folding and stemming."""
@@ -35,12 +38,18 @@ class CorpusTerms:
         scale = math.log(1 + self._num_chunks)
         return min(1.0, math.log((1 + self._num_chunks) / (1 + max(frequency - 1, 0))) / scale) if scale else 1.0
 
-    def question_weights(self, question: str) -> dict[str, float]:
+    def question_weights(self, question: str) -> Mapping[str, float]:
         """Return each content word of a question with its weight: rarity, and little for words that name no subject."""
-        return {
-            word: (0.1 + self.weight(word)) * (ASKING_WORD_WEIGHT if word in QUESTION_WORDS else 1.0)
-            for word in dict.fromkeys(content_words(question))
-        }
+        known = self._weights.get([question])
+        if not known:  # every sentence is held against the same few questions
+            known = {
+                question: {
+                    word: (0.1 + self.weight(word)) * (ASKING_WORD_WEIGHT if word in QUESTION_WORDS else 1.0)
+                    for word in dict.fromkeys(content_words(question))
+                }
+            }
+            self._weights.put(known)
+        return known[question]
 
     def coverage(self, question: str, text_stems: Iterable[str]) -> float:
         """Return the share of the question's content words found in a text, by weight; 1 when it has none."""

@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 from corpus_assets.errors import BadInputError
@@ -107,3 +109,13 @@ def test_acronyms_are_learnt_from_the_corpus() -> None:
     )
     assert found == {"NSCLC": "non-small cell lung cancer", "PFS": "progression-free survival"}
     assert rewordings_with("What is the PFS?", found) == ("What is the progression-free survival?",)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["a" * 30_000, "zinc versus copper " * 1500, "does zinc raise it? " * 1500, "is this paper right " * 1500],
+)
+def test_planning_takes_no_longer_than_the_question_is_long(question) -> None:
+    started = time.process_time()
+    plan_by_rules(question)
+    assert time.process_time() - started < 2
