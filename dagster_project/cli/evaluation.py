@@ -65,6 +65,9 @@ def bench(
     """Measure the retrieval modes on a golden set or a BEIR collection, or (`bench answers`) whole answers."""
     from evaluation.runner import require_floors
 
+    for target in (output, html):
+        if target is not None:
+            _require_writable(target)
     modes = [mode.strip() for mode in retrieval.split(",") if mode.strip()]
     settings = call.settings()
     if fixture == "answers":
@@ -127,6 +130,20 @@ def _bench_fixture(settings: Settings, path: Path, embedder: str, modes: list[st
         reports = bench_tiers(path, generation, settings=settings, embedders=names, modes=modes)
     report = reports[names[0]]
     return report if len(names) == 1 else {**report, "tiers": compare_tiers(reports)}
+
+
+def _require_writable(path: Path) -> None:
+    """Raise BadInputError when a report could not be written there; said before the work and not after it."""
+    import os
+
+    folder = path.absolute().parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInputError(f"The report's folder {folder} cannot be made: {error.strerror}.") from error
+    if path.is_dir() or not os.access(folder, os.W_OK):
+        problem = "is a folder" if path.is_dir() else "cannot be written"
+        raise BadInputError(f"The report {path} {problem}.", hint="Name a file in a folder of yours.")
 
 
 def _write_report(path: Path, report: dict[str, Any]) -> None:

@@ -174,7 +174,7 @@ def ranked(
     if not scores:
         return []
     floor = max(ABSOLUTE_FLOOR, max(scores.values()) - below)
-    stems = {sentence.key: frozenset(content_stems(sentence.text)) for sentence in [*pool, *taken]}
+    stems = {sentence.key: frozenset(content_stems(sentence.text)) for sentence in [*with_neighbours(pool), *taken]}
     chosen: list[Sentence] = []
     against = list(taken)
     left = sorted(

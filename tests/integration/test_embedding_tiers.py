@@ -117,6 +117,16 @@ def test_an_unknown_mode_is_refused_before_anything_is_embedded(workshop, set_up
     assert script.requests == []
 
 
+@pytest.mark.parametrize("option", ["--output", "--html"])
+@pytest.mark.parametrize("target", ["/proc/nowhere/report", "/dev/null/report", "."])
+def test_a_report_that_cannot_be_written_is_said_in_one_line_before_the_work(workshop, option, target, capsys):
+    assert bench(workshop, option, target) == 2
+    printed = capsys.readouterr()
+    (line,) = printed.err.strip().splitlines()
+    assert "report" in line
+    assert printed.out == ""
+
+
 def test_the_offline_tier_opens_no_socket(workshop, monkeypatch):
     def refuse(*args: object) -> None:
         raise AssertionError("the network was touched")
