@@ -29,6 +29,11 @@ class Memory(Generic[K, V]):
                     found[key] = self._values[key]
         return found
 
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._values.clear()
+
     def put(self, values: Mapping[K, V]) -> None:
         """Remember ``values``."""
         with self._lock:

@@ -152,6 +152,11 @@ class PaperRecord:
         return self.status in SERVED_STATUSES
 
     @property
+    def is_retracted(self) -> bool:
+        """Tell whether the paper was taken back, which an expression of concern or a correction does not do."""
+        return self.retraction == "retraction"
+
+    @property
     def label(self) -> str:
         """Return the title, or the path when no title was found."""
         return self.metadata.title or self.path

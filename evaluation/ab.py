@@ -19,7 +19,7 @@ from pydantic import Field, ValidationError, model_validator
 from corpus_assets.errors import BadInputError
 from corpus_assets.store.atomic import write_atomic
 from evaluation.cases import Fixture, Strict, load_fixture
-from evaluation.labels import BoundFixture, bind_fixture
+from evaluation.labels import BoundFixture, bind_fixture, no_case_error
 from evaluation.metrics import PerQuery
 from evaluation.statistics import compare_paired, holm
 
@@ -207,10 +207,7 @@ def run_ab(
     fixture = load_fixture(golden) if isinstance(golden, Path) else golden
     bound = bind_fixture(fixture, generation).require_complete()
     if not bound.cases:
-        raise BadInputError(
-            f"None of the golden set's {len(fixture.cases)} cases is about a paper of generation {generation.id}.",
-            hint="Name the set of this corpus: --golden.",
-        )
+        raise no_case_error(fixture, generation.id)
     model = embedder or open_embedder(generation, settings)
     evidence = collect_evidence(arms[0], bound, generation, settings=settings, embedder=model)
     bundle = freeze_bundle(arms[0].kind, bound, generation, evidence)

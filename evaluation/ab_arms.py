@@ -75,6 +75,7 @@ def _run_ranking(
     arm: Arm, bundle: Bundle, generation: Generation, settings: RetrievalSettings, embedder: Embedder
 ) -> ArmResult:
     from evaluation.bench import make_reranker, make_search
+    from retrieval.dense import forget_questions
 
     cases: Mapping[str, Any] = bundle.content["cases"]
     evidence: Mapping[str, Sequence[str]] = bundle.content["evidence"]
@@ -89,6 +90,7 @@ def _run_ranking(
         for case in cases.values():  # both arms find postings in memory, not only the one that runs second
             search(case["query"])
     for case_id, case in cases.items():
+        forget_questions()
         started = time.perf_counter()
         found = list(search(case["query"])) if search else list(evidence[case_id])
         if reorder is not None:
@@ -169,14 +171,10 @@ def _pick_by_model(
     case_id: str, query: str, generation: Generation, settings: RetrievalSettings, model: LanguageModel
 ) -> tuple[str, ...]:
     """Let the model pick by the cards it is shown in ``ask`` too."""
-    from retrieval.llm.prefilter import pick_papers
+    from retrieval.llm.prefilter import cards_to_read, pick_papers
 
-    cards = [
-        card
-        for paper_id, card in generation.cards.items()
-        if settings.include_retracted or generation.papers[paper_id].retraction != "retraction"
-    ]
     try:
+        cards = cards_to_read(generation, settings)
         return pick_papers(model, [query], cards, limit=settings.shortlist_size).paper_ids
     except CopilotError as error:
         raise GateFailedError(f"Case {case_id!r}: the model did not pick: {error}") from error

@@ -147,12 +147,10 @@ class BeirCorpus(SegmentCorpus):
 def make_beir_search(
     corpus: BeirCorpus, mode: RetrievalMode, *, embedder: Embedder | None, settings: RetrievalSettings, k: int = 100
 ) -> Callable[[str], list[str]]:
-    """Return question -> document ids, best first, by the search that ``ask`` uses; every question is embedded anew."""
-    from retrieval.dense import forget_questions
+    """Return question -> document ids, best first, by the search that ``ask`` uses."""
     from retrieval.search import search
 
     def run(query: str) -> list[str]:
-        forget_questions()
         found = search(corpus, query, mode=mode, k=k, embedder=embedder, settings=settings)
         return [corpus.doc_id(hit.chunk.chunk_id) for hit in found.hits]
 

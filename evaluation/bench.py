@@ -12,7 +12,7 @@ from corpus_assets.errors import BadInputError
 from corpus_assets.model import Chunk
 from corpus_assets.settings import RetrievalSettings, Settings, fingerprint
 from evaluation.cases import DIFFICULTIES, QUERY_TYPES, Fixture, load_fixture
-from evaluation.labels import BoundFixture, bind_fixture
+from evaluation.labels import BoundFixture, bind_fixture, no_case_error
 from evaluation.metrics import DEFAULT_METRICS, mean
 from evaluation.runner import Benchmark, SearchFunction, Slices, measure_modes, summarize
 
@@ -53,10 +53,7 @@ def bench_fixture(
     measured = measure_fixture(loaded, generation, settings=settings, embedder=used, modes=modes)
     measured.bound.require_complete()
     if measured.benchmark is None:
-        raise BadInputError(
-            f"None of the golden set's {len(loaded.cases)} cases is about a paper of generation {generation.id}.",
-            hint="Bench it on the corpus it was judged on.",
-        )
+        raise no_case_error(loaded, generation.id)
     return summarize(
         measured.benchmark,
         num_docs=generation.num_chunks,
@@ -199,7 +196,6 @@ def make_search(
     paper_ids: frozenset[str] = frozenset(),
 ) -> SearchFunction:
     """Return query -> chunk ids, best first, in a mode; ``hybrid_rerank`` reorders the head of hybrid."""
-    from retrieval.dense import forget_questions
     from retrieval.filters import Filters
     from retrieval.search import search
 
@@ -211,7 +207,6 @@ def make_search(
         raise BadInputError(f"Unknown retrieval mode {mode!r}.", hint=f"Use one of {', '.join(ALL_MODES)}.")
 
     def run(query: str) -> list[str]:
-        forget_questions()
         result = search(
             generation,
             query,
@@ -229,14 +224,12 @@ def make_search(
 def _make_reranked_search(
     generation: Any, *, settings: RetrievalSettings, embedder: Embedder, k: int
 ) -> Callable[[str], list[str]]:
-    from retrieval.dense import forget_questions
     from retrieval.search import search
 
     settings = replace_reranker(settings)
     reorder = make_reranker(generation, settings=settings, embedder=embedder)
 
     def run(query: str) -> list[str]:
-        forget_questions()
         found = search(generation, query, mode="hybrid", k=k, embedder=embedder, settings=settings).hits
         chunks = [hit.chunk for hit in found]
         head, tail = chunks[: settings.k_retrieve], chunks[settings.k_retrieve :]

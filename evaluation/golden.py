@@ -69,7 +69,7 @@ def _spread_chunks(generation: Generation, num: int) -> list[Chunk]:
     """Return passages in rounds over the papers, so that no paper crowds the draft."""
     by_paper: list[list[Chunk]] = []
     for paper_id, record in generation.papers.items():
-        if record.is_served and record.retraction != "retraction":
+        if record.is_served and not record.is_retracted:
             chunks = [c for c in generation.chunks_of(paper_id) if c.is_retrievable and c.section_kind in DRAFTED_KINDS]
             by_paper.append(sorted(chunks, key=lambda chunk: hashlib.sha256(chunk.chunk_id.encode()).digest()))
     rounds = max((len(chunks) for chunks in by_paper), default=0)
@@ -209,7 +209,7 @@ def lint_golden(path: Path, generation: Generation | None = None) -> list[LintFi
     for case in fixture.cases:
         for judgment in case.judgments:
             record = generation.papers.get(judgment.paper_id)
-            if record is not None and record.retraction == "retraction" and judgment.relevance > 0:
+            if record is not None and record.is_retracted and judgment.relevance > 0:
                 problem = f"{judgment.paper_id} is retracted and never retrieved by default: its label cannot score"
                 findings.append(LintFinding("WARN", f"case {case.case_id!r}", problem))
     return findings

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from corpus_assets.errors import GateFailedError
+from corpus_assets.errors import BadInputError, GateFailedError
 from corpus_assets.model import Chunk, PaperRecord
 from evaluation.cases import Case, Fixture, Judgment, normalize_spaces
 
@@ -76,6 +76,14 @@ class BoundFixture:
                 hint="If the paper changed on purpose, judge these cases again (research-copilot golden judge).",
             )
         return self
+
+
+def no_case_error(fixture: Fixture, generation_id: str) -> BadInputError:
+    """Return what is told when a golden set has no case about a corpus."""
+    return BadInputError(
+        f"None of the golden set's {len(fixture.cases)} cases is about a paper of generation {generation_id}.",
+        hint="Name the set of this corpus, or use the corpus it was judged on.",
+    )
 
 
 class _PaperIndex:

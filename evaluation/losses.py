@@ -6,8 +6,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from corpus_assets.errors import BadInputError
 from evaluation.cases import Fixture, load_fixture
+from evaluation.labels import no_case_error
 
 if TYPE_CHECKING:
     from corpus_assets.settings import Settings
@@ -38,10 +38,7 @@ def find_losses(
     loaded = load_fixture(fixture) if isinstance(fixture, Path) else fixture
     cases = [case for case in loaded.cases if any(item.paper_id in generation.papers for item in case.judgments)]
     if not cases:
-        raise BadInputError(
-            f"None of the golden set's {len(loaded.cases)} cases is about a paper of generation {generation.id}.",
-            hint="Use the corpus it was judged on.",
-        )
+        raise no_case_error(loaded, generation.id)
     context = make_context(settings, generation, use_cache=False)
     passages: list[dict[str, Any]] = []
     for case in cases:

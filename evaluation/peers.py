@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import importlib.util
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from corpus_assets.folding import fold_for_search
 from corpus_assets.porter import stem
 from evaluation.metrics import mean, measure
-from evaluation.runner import run_queries
+from evaluation.runner import run_queries, summarize_latency
 
 if TYPE_CHECKING:
     from corpus_assets.embedding.protocol import Embedder
@@ -100,7 +100,7 @@ def _measure(data: BeirData, search: Search) -> dict[str, float]:
     run = run_queries(data.queries, search, "peer")
     values: Mapping[str, Mapping[str, float]] = measure(data.qrels, run.rankings, METRICS)
     quality = {metric: mean(values[metric].values()) for metric in METRICS}
-    return {**quality, **_describe(list(run.latencies_ms.values()))}
+    return {**quality, **summarize_latency(list(run.latencies_ms.values()))}
 
 
 def _time_vectors(search: Callable[[Any], list[str]], vectors: Any) -> dict[str, float]:
@@ -110,10 +110,4 @@ def _time_vectors(search: Callable[[Any], list[str]], vectors: Any) -> dict[str,
         started = time.perf_counter()
         search(vectors[row : row + 1])
         spent.append((time.perf_counter() - started) * 1000)
-    return _describe(spent)
-
-
-def _describe(latencies: Sequence[float]) -> dict[str, float]:
-    import numpy as np
-
-    return {"avg_latency_ms": float(np.mean(latencies)), "p95_latency_ms": float(np.percentile(latencies, 95))}
+    return summarize_latency(spent)

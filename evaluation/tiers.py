@@ -21,7 +21,7 @@ from evaluation.bench import (
 )
 from evaluation.cases import Fixture, load_fixture
 from evaluation.embedders import DEFAULT, OFFLINE, open_named
-from evaluation.labels import bind_fixture
+from evaluation.labels import bind_fixture, no_case_error
 from evaluation.metrics import DEFAULT_METRICS
 from evaluation.runner import COMPARED_METRICS, summarize
 from evaluation.statistics import compare_paired, holm
@@ -187,7 +187,7 @@ def bench_tiers(
     loaded = load_fixture(fixture) if isinstance(fixture, Path) else fixture
     bound = bind_fixture(loaded, generation).require_complete()
     if not bound.cases:
-        raise BadInputError(f"None of the golden set's cases is about a paper of generation {generation.id}.")
+        raise no_case_error(loaded, generation.id)
     opened = {name: open_named(name, settings) for name in embedders}
     reports: dict[str, dict[str, Any]] = {}
     for name, embedder in opened.items():

@@ -13,7 +13,7 @@ from retrieval.faithfulness import VERIFIER, SentenceKey, claims_of, verify_draf
 from retrieval.llm.branches import attempt
 from retrieval.llm.judging import judge_draft
 from retrieval.llm.planning import plan_with_model
-from retrieval.llm.prefilter import pick_papers
+from retrieval.llm.prefilter import cards_to_read, pick_papers
 from retrieval.llm.stances import ModelStances, confirm_splits
 from retrieval.llm.writing import write_with_model
 from retrieval.passages import Candidate, Sentence
@@ -69,11 +69,7 @@ def pick_by_model(questions: Sequence[str], ctx: AskContext) -> tuple[tuple[str,
     model, settings = ctx.language_model, ctx.settings.retrieval
     if model is None:
         return (), ()
-    cards = [
-        card
-        for paper_id, card in ctx.generation.cards.items()
-        if settings.include_retracted or ctx.generation.papers[paper_id].retraction != "retraction"
-    ]
+    cards = cards_to_read(ctx.generation, settings)
     picks, notes = attempt(
         "shortlist",
         lambda: pick_papers(model, questions, cards, limit=settings.shortlist_size),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from corpus_assets.fts import ANY_RETRIEVABLE, ChunkFilter
+from corpus_assets.memory import Memory
 from corpus_assets.pdf.normalise import clean_text
 from corpus_assets.vectors import vector_id
 from retrieval.corpus import Corpus
@@ -29,8 +28,7 @@ _SPREAD_SAMPLE = 256
 _SPREAD_MINIMUM = 12
 
 _spreads: WeakKeyDictionary[Corpus, float] = WeakKeyDictionary()
-_questions_lock = threading.Lock()
-_questions: OrderedDict[tuple[str, str], NDArray[np.float32]] = OrderedDict()
+_questions: Memory[tuple[str, str], NDArray[np.float32]] = Memory(_CACHED_QUESTIONS)
 
 
 @dataclass(frozen=True)
@@ -46,22 +44,16 @@ def embed_question(embedder: Embedder, query: str) -> NDArray[np.float32]:
     """
     query = clean_text(query)
     key = (embedder.fingerprint, query)
-    with _questions_lock:
-        if key in _questions:
-            _questions.move_to_end(key)
-            return _questions[key]
-    vector: NDArray[np.float32] = embedder.embed_queries([query])[0]
-    with _questions_lock:
-        _questions[key] = vector
-        while len(_questions) > _CACHED_QUESTIONS:
-            _questions.popitem(last=False)
-    return vector
+    known = _questions.get([key])
+    if not known:
+        known = {key: embedder.embed_queries([query])[0]}
+        _questions.put(known)
+    return known[key]
 
 
 def forget_questions() -> None:
     """Forget the vectors of questions asked before: a timed search must not find its own from another mode's turn."""
-    with _questions_lock:
-        _questions.clear()
+    _questions.clear()
 
 
 def search(

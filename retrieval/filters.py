@@ -10,8 +10,6 @@ from corpus_assets.fts import ChunkFilter
 from corpus_assets.model import SectionKind
 from retrieval.corpus import Corpus
 
-RETRACTED = frozenset({"retraction"})
-
 
 @dataclass(frozen=True, repr=False)
 class Filters:
@@ -95,7 +93,7 @@ def _excluded(corpus: Corpus) -> _Excluded:
         papers = corpus.papers
         found = _Excluded(
             frozenset(paper_id for paper_id, record in papers.items() if not record.is_served),
-            frozenset(paper_id for paper_id, record in papers.items() if record.retraction in RETRACTED),
+            frozenset(paper_id for paper_id, record in papers.items() if record.is_retracted),
         )
         _EXCLUDED[corpus] = found
     return found

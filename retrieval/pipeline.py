@@ -188,20 +188,8 @@ def reason_to_abstain(relevance: Relevance, evidence: Sequence[Candidate], ctx: 
             "perhaps signs or units, so it is not quoted; open the page itself."
         )
     if relevance.missing:
-        return f"The nearest passages say nothing about {quote_words(relevance)}."
+        return f"The nearest passages say nothing about {relevance.quote_missing()}."
     return "The nearest passages are not about the question."
-
-
-def caveat_of(relevance: Relevance) -> str:
-    """Return the warning that stands before a tentative answer."""
-    unnamed = f" and do not name {quote_words(relevance)}" if relevance.missing else ""
-    return f"This may not answer the question: the nearest passages use other words{unnamed}."
-
-
-def quote_words(relevance: Relevance) -> str:
-    """Return the rarest words that the evidence does not name; those the whole corpus does not, first."""
-    words = dict.fromkeys((*relevance.unknown_names, *relevance.missing))
-    return ", ".join(f"“{word}”" for word in list(words)[:4])
 
 
 @stage("themes")
@@ -228,7 +216,7 @@ def stage_write(state: AskState, ctx: AskContext) -> Outcome:
     draft, notes = write_draft(state, ctx)
     statements = draft.statements()
     if state.relevance is not None and state.relevance.is_tentative:
-        draft = replace(draft, caveat=caveat_of(state.relevance))
+        draft = replace(draft, caveat=state.relevance.caveat)
     state = replace(state, draft=draft, writer=draft.writer)
     if not statements:
         state = replace(state, abstain_reason="The nearest passages hold no whole sentence that can be quoted.")

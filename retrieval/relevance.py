@@ -69,6 +69,17 @@ class Relevance:
         """Tell whether an answer may be given only with a warning that it may be beside the question."""
         return self.tentative_threshold <= self.probability < self.threshold and not self.unknown_names
 
+    @property
+    def caveat(self) -> str:
+        """Return the warning that stands before a tentative answer."""
+        unnamed = f" and do not name {self.quote_missing()}" if self.missing else ""
+        return f"This may not answer the question: the nearest passages use other words{unnamed}."
+
+    def quote_missing(self) -> str:
+        """Return the rarest words that the evidence does not name; those the whole corpus does not, first."""
+        words = dict.fromkeys((*self.unknown_names, *self.missing))
+        return ", ".join(f"“{word}”" for word in list(words)[:4])
+
 
 def judge_relevance(
     plan: Plan,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from corpus_assets.embedding.api import API
 from corpus_assets.embedding.bge_small import load_bge_small
 from corpus_assets.embedding.checksums import Checksums
 from corpus_assets.embedding.folders import (
@@ -47,7 +48,7 @@ def load_embedder(name: str, cache_dir: Path, threads: int = 1, batch_size: int 
     """
     if not name.strip():
         raise BadInputError("The embedding model's name is empty.", hint="Set embedding.model, for example to default.")
-    if name.strip() == "api":
+    if name.strip() == API:
         raise BadInputError(
             "The embedding API is a tier of the benchmark: papers and questions are embedded by a local model.",
             hint="Set embedding.model to default; `research-copilot bench FIXTURE --embedder api` measures the API.",

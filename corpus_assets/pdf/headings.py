@@ -91,7 +91,7 @@ def _is_heading(
         return True
     if size < body_size - 0.4:
         return False
-    if number and (is_capitals or all(line.italic > 0.5 for line in paragraph.lines)):
+    if number and (is_capitals or all(line.is_italic for line in paragraph.lines)):
         return True
     if _is_italic_title(paragraph, following):
         return True
@@ -103,10 +103,10 @@ def _is_heading(
 def _is_italic_title(paragraph: Paragraph, following: Paragraph) -> bool:
     """Return whether one short line all in italics leads a paragraph of plain sentences."""
     line, under = paragraph.lines[0], following.lines[0]
-    if len(paragraph.lines) > 1 or paragraph.reaches_edge or line.italic < 0.95 or _SENTENCE_END.search(line.text):
+    if len(paragraph.lines) > 1 or paragraph.reaches_edge or not line.is_all_italic or _SENTENCE_END.search(line.text):
         return False
     same_column = paragraph.run == following.run and abs(under.size - line.size) < 0.5
-    return same_column and under.italic < 0.5 and under.text[:1].isupper() and following.num_chars > 2 * len(line.text)
+    return same_column and not under.is_italic and under.text[:1].isupper() and following.num_chars > 2 * len(line.text)
 
 
 def _reads_like_title(text: str, bare: str) -> bool:

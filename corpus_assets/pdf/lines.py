@@ -73,6 +73,14 @@ class Line:
         return f"Line({self.x0:.0f},{self.y0:.0f},{self.x1:.0f},{self.y1:.0f} {self.size:.1f} {self.text!r})"
 
     @property
+    def is_italic(self) -> bool:
+        return self.italic > 0.5
+
+    @property
+    def is_all_italic(self) -> bool:
+        return self.italic > 0.95
+
+    @property
     def width(self) -> float:
         return self.x1 - self.x0
 

@@ -111,7 +111,7 @@ def _starts_paragraph(
     short = right - 0.15 * width
     if ends and (_is_lone_title(line, right) or _is_italic_title(line, short)):
         return True
-    if len(current) == 1 and line.italic < 0.5 and line.text[:1].isupper() and _is_italic_title(last, short):
+    if len(current) == 1 and not line.is_italic and line.text[:1].isupper() and _is_italic_title(last, short):
         return True
     if last.text.isupper() and not line.text.isupper() and last.x1 < short and len(last.text) > 4:
         return True
@@ -142,10 +142,10 @@ def _is_lone_title(line: Line, right: float) -> bool:
 
 def _is_italic_title(line: Line, edge: float) -> bool:
     """Return whether a line is a short title set in italics and nothing else, well short of the column's edge."""
-    if line.italic <= 0.5 or line.x1 >= edge or len(line.text) > MAX_ITALIC_TITLE or _TERMINAL.search(line.text):
+    if not line.is_italic or line.x1 >= edge or len(line.text) > MAX_ITALIC_TITLE or _TERMINAL.search(line.text):
         return False
     number, bare = strip_numbering(line.text)
-    return bare[:1].isupper() and (number[0].isdigit() if number else line.italic > 0.95)
+    return bare[:1].isupper() and (number[0].isdigit() if number else line.is_all_italic)
 
 
 def classify_paragraphs(paragraphs: Sequence[Paragraph], body_size: float) -> None:

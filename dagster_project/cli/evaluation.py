@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +10,8 @@ import typer
 from corpus_assets.errors import BadInputError, GateFailedError
 from dagster_project.cli.golden import DEFAULT_GOLDEN, Golden
 from dagster_project.cli.invocation import Invocation, command
-from dagster_project.cli.terminal import print_json, print_note, print_table, print_text, to_plain_data
+from dagster_project.cli.report_files import require_writable, write_json_report
+from dagster_project.cli.terminal import print_json, print_note, print_table, print_text
 
 if TYPE_CHECKING:
     from corpus_assets.settings import Settings
@@ -67,7 +67,7 @@ def bench(
 
     for target in (output, html):
         if target is not None:
-            _require_writable(target)
+            require_writable(target)
     modes = [mode.strip() for mode in retrieval.split(",") if mode.strip()]
     settings = call.settings()
     if fixture == "answers":
@@ -75,7 +75,7 @@ def bench(
 
         report = bench_answers(settings, data, suite or [], embedder, part, limit)
         if output is not None:
-            _write_report(output, report)
+            write_json_report(output, report)
         if call.as_json:
             print_json(report)
         else:
@@ -86,7 +86,7 @@ def bench(
     else:
         report = _bench_fixture(settings, Path(fixture), embedder, modes)
     if output is not None:
-        _write_report(output, report)
+        write_json_report(output, report)
     if html is not None:
         from evaluation.report import write_report
 
@@ -130,28 +130,6 @@ def _bench_fixture(settings: Settings, path: Path, embedder: str, modes: list[st
         reports = bench_tiers(path, generation, settings=settings, embedders=names, modes=modes)
     report = reports[names[0]]
     return report if len(names) == 1 else {**report, "tiers": compare_tiers(reports)}
-
-
-def _require_writable(path: Path) -> None:
-    """Raise BadInputError when a report could not be written there; said before the work and not after it."""
-    import os
-
-    folder = path.absolute().parent
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadInputError(f"The report's folder {folder} cannot be made: {error.strerror}.") from error
-    if path.is_dir() or not os.access(folder, os.W_OK):
-        problem = "is a folder" if path.is_dir() else "cannot be written"
-        raise BadInputError(f"The report {path} {problem}.", hint="Name a file in a folder of yours.")
-
-
-def _write_report(path: Path, report: dict[str, Any]) -> None:
-    from corpus_assets.store.atomic import write_atomic
-
-    path.absolute().parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(path.absolute(), json.dumps(to_plain_data(report), indent=1) + "\n")
-    print_note(f"Report written to {path}")
 
 
 def _print_bench(report: dict[str, Any]) -> None:

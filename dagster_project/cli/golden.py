@@ -9,6 +9,7 @@ import typer
 
 from corpus_assets.errors import BadInputError
 from dagster_project.cli.invocation import Invocation, command
+from dagster_project.cli.report_files import write_json_report
 from dagster_project.cli.terminal import make_safe, print_json, print_note, print_table, print_text
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Make and check golden sets of your own.")
@@ -144,13 +145,7 @@ def losses(
     with open_published(settings.home) as generation:
         document = find_losses(golden, generation, settings=settings, min_relevance=min_relevance)
     if output is not None:
-        import json
-
-        from corpus_assets.store.atomic import write_atomic
-
-        output.absolute().parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(output.absolute(), json.dumps(document, indent=1) + "\n")
-        print_note(f"Written to {output}")
+        write_json_report(output, document)
     if call.as_json:
         print_json(document)
         return

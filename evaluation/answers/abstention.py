@@ -11,7 +11,6 @@ from evaluation.answers.gold_sets import read_rows
 from evaluation.answers.rows import Bound, Row, share_row
 from evaluation.honesty import HONESTY_SUITE, load_suite
 from evaluation.quality import choose_golden
-from retrieval.filters import RETRACTED
 
 SUITE = "abstention"
 MIN_RATE = 0.95
@@ -31,7 +30,7 @@ def measure_abstention(asker: Asker, data: Path | None, limit: int = NUM_FOREIGN
         rows.append(Row(SUITE, "golden questions answered", None, 0, "at least", MIN_RATE, note=note))
     else:
         papers = asker.generation.papers.items()
-        present = {paper_id for paper_id, paper in papers if paper.retraction not in RETRACTED}  # those are never found
+        present = {paper_id for paper_id, paper in papers if not paper.is_retracted}  # those are never found
         cases = [case for case in golden.fixture.cases if present & set(case.expected_paper_ids)]
         asked = [case.query for case in spread(cases, limit)]
         rows.append(_answered_row(asker, asked, golden.fixture.description))

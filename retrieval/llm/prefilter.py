@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from corpus_assets.model import Card
 from retrieval.llm.prompts import PICK, Item, fence, user_turn
@@ -12,6 +13,10 @@ from retrieval.llm.replies import MalformedReplyError
 from retrieval.llm.schemas import PickReply
 from retrieval.plan import MAX_QUERY_WORDS
 from retrieval.terms import clip_words
+
+if TYPE_CHECKING:
+    from corpus_assets.settings import RetrievalSettings
+    from corpus_assets.store.generation import Generation
 
 STAGE = "shortlist"
 SUMMARY_CHARS = 280
@@ -26,6 +31,16 @@ class Picks:
     paper_ids: tuple[str, ...]
     num_calls: int
     num_unknown: int = 0
+
+
+def cards_to_read(generation: Generation, settings: RetrievalSettings) -> list[Card]:
+    """Return the cards a model picks from: not those of retracted papers, unless the settings let them be found."""
+    papers = generation.papers
+    return [
+        card
+        for paper_id, card in generation.cards.items()
+        if settings.include_retracted or not papers[paper_id].is_retracted
+    ]
 
 
 def pick_papers(

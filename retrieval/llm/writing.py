@@ -202,7 +202,7 @@ def _request(
         about = (
             ("paper", paper_label(paper) if paper else item.paper_id),
             ("section", item.chunk.section_title),
-            ("status", "RETRACTED: say so" if paper and paper.retraction == "retraction" else ""),
+            ("status", "RETRACTED: say so" if paper and paper.is_retracted else ""),
         )
         items.append(Item(key, item.chunk.text, about))
     focus = "wants to act on the answer" if plan.intent == "act" else "wants to understand"

@@ -326,7 +326,7 @@ def attributor(papers: Mapping[str, PaperRecord]) -> Callable[[Sentence], str]:
         name = paper_label(paper) if paper else sentence.paper_id
         if sentence.is_reported:
             return f"Reported by others, as told in {name}"
-        if paper and paper.retraction == "retraction":
+        if paper and paper.is_retracted:
             return f"From a retracted paper, {name}"
         if FIRST_PERSON.search(sentence.text):
             return name

@@ -3,38 +3,15 @@
 from __future__ import annotations
 
 import json
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from corpus_assets.embedding.hashing import HashEmbedder
+from tests.loopback import Play, Script, cut_off, hang, loopback_server, send
 
-Play = Callable[[BaseHTTPRequestHandler, dict[str, Any]], None]
-
-
-@dataclass
-class Script:
-    """Plays one entry a request (the last one again when they run out) and keeps what was asked."""
-
-    plays: Sequence[Play]
-    key: str = ""
-    requests: list[dict[str, Any]] = field(default_factory=list)
-    headers: list[dict[str, str]] = field(default_factory=list)
-    url: str = ""
-
-
-def send(handler: BaseHTTPRequestHandler, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
-    handler.send_response(status)
-    handler.send_header("content-type", "application/json")
-    handler.send_header("content-length", str(len(body)))
-    for name, value in (headers or {}).items():
-        handler.send_header(name, value)
-    handler.end_headers()
-    handler.wfile.write(body)
+__all__ = ["Script", "cut_off", "embed", "embedding_server", "error", "hang", "reply", "rows_of", "vectors"]
 
 
 def rows_of(vectors: Sequence[Any]) -> dict[str, Any]:
@@ -68,50 +45,18 @@ def error(status: int, message: str = "no", **headers: str) -> Play:
     return reply({"error": {"message": message, "type": "x"}}, status, **headers)
 
 
-def hang(seconds: float) -> Play:
-    def play(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
-        time.sleep(seconds)
-
-    return play
-
-
-def cut_off(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
-    """Promise a long body and close in the middle of it."""
-    handler.send_response(200)
-    handler.send_header("content-length", "5000")
-    handler.end_headers()
-    handler.wfile.write(b'{"data": [')
-    handler.wfile.flush()
-    handler.connection.close()
-
-
 @contextmanager
 def embedding_server(*plays: Play, key: str = "") -> Iterator[Script]:
     """Serve a script on a loopback port under /v1; ``key``: what requests without it are refused for."""
-    script = Script(plays or (embed,), key)
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            script.requests.append(body)
-            script.headers.append({name.lower(): value for name, value in self.headers.items()})
-            given = self.headers.get("authorization", "")
-            if self.path != "/v1/embeddings":
-                error(404, f"no such path {self.path}")(self, body)
-            elif script.key and given != f"Bearer {script.key}":
-                error(401, f"Incorrect API key provided: {given.removeprefix('Bearer ')}")(self, body)
-            else:
-                script.plays[min(len(script.requests), len(script.plays)) - 1](self, body)
+    def refuse(path: str, headers: dict[str, str], body: dict[str, Any]) -> Play | None:
+        given = headers.get("authorization", "")
+        if path != "/v1/embeddings":
+            return error(404, f"no such path {path}")
+        if key and given != f"Bearer {key}":
+            return error(401, f"Incorrect API key provided: {given.removeprefix('Bearer ')}")
+        return None
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
-    script.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
-    try:
+    with loopback_server(plays or (embed,), refuse) as script:
+        script.url += "/v1"
         yield script
-    finally:
-        server.shutdown()
-        server.server_close()

@@ -3,41 +3,20 @@
 from __future__ import annotations
 
 import json
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-Play = Callable[[BaseHTTPRequestHandler, dict[str, Any]], None]
+from tests import loopback
+from tests.loopback import Play, Script, cut_off, hang, loopback_server
 
-
-@dataclass
-class Script:
-    """Plays one entry a request (the last one again when they run out) and keeps what was asked."""
-
-    plays: list[Play]
-    requests: list[dict[str, Any]] = field(default_factory=list)
-    headers: list[dict[str, str]] = field(default_factory=list)
-    times: list[float] = field(default_factory=list)
-    url: str = ""
-
-    def play(self, handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
-        number = min(len(self.requests), len(self.plays)) - 1
-        self.plays[number](handler, body)
+__all__ = ["Play", "Script", "cut_off", "error", "find_faults", "hang", "message", "scripted_server", "send", "text",
+           "tool_use"]  # fmt: skip
 
 
 def send(handler: BaseHTTPRequestHandler, status: int, body: Any, headers: dict[str, str] | None = None) -> None:
-    data = json.dumps(body).encode()
-    handler.send_response(status)
-    handler.send_header("content-type", "application/json")
-    handler.send_header("content-length", str(len(data)))
-    for name, value in (headers or {}).items():
-        handler.send_header(name, value)
-    handler.end_headers()
-    handler.wfile.write(data)
+    loopback.send(handler, status, json.dumps(body).encode(), headers)
 
 
 def message(content: list[dict[str, Any]], stop_reason: str, model: str, **usage: int) -> dict[str, Any]:
@@ -88,26 +67,6 @@ def error(status: int, kind: str, detail: str = "no", headers: dict[str, str] | 
     return play
 
 
-def hang(seconds: float) -> Play:
-    """Say nothing for longer than the client waits."""
-
-    def play(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
-        time.sleep(seconds)
-
-    return play
-
-
-def cut_off(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
-    """Promise a long body and close in the middle of it."""
-    handler.send_response(200)
-    handler.send_header("content-type", "application/json")
-    handler.send_header("content-length", "5000")
-    handler.end_headers()
-    handler.wfile.write(b'{"id": "msg_1", "type": "mess')
-    handler.wfile.flush()
-    handler.connection.close()
-
-
 def find_faults(headers: dict[str, str], body: dict[str, Any]) -> list[str]:
     """Return what the real API would refuse in a request."""
     faults = []
@@ -128,33 +87,12 @@ def find_faults(headers: dict[str, str], body: dict[str, Any]) -> list[str]:
 @contextmanager
 def scripted_server(*plays: Play) -> Iterator[Script]:
     """Serve a script on a loopback port for the length of the body."""
-    script = Script(list(plays))
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            script.requests.append(body)
-            script.headers.append(headers)
-            script.times.append(time.monotonic())
-            faults = find_faults(headers, body)
-            if self.path != "/v1/messages":
-                error(404, "not_found_error", self.path)(self, body)
-            elif faults:
-                error(400, "invalid_request_error", "; ".join(faults))(self, body)
-            else:
-                script.play(self, body)
+    def refuse(path: str, headers: dict[str, str], body: dict[str, Any]) -> Play | None:
+        faults = find_faults(headers, body)
+        if path != "/v1/messages":
+            return error(404, "not_found_error", path)
+        return error(400, "invalid_request_error", "; ".join(faults)) if faults else None
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    script.url = f"http://127.0.0.1:{server.server_address[1]}"
-    try:
+    with loopback_server(plays, refuse) as script:
         yield script
-    finally:
-        server.shutdown()
-        server.server_close()
