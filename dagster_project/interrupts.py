@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator
 def remember_interrupts() -> Iterator[Callable[[], bool]]:
     """Yield a function that tells whether SIGINT has arrived since.
 
-    Dagster turns the signal into an exception where the run happens to be. Inside a DuckDB query that exception can be
-    dropped (its type checks call back into Python and ignore what is raised there), and the run would go on. The
-    interpreter writes every signal's number to the wakeup descriptor first, whatever becomes of the exception.
-    Outside the main thread no signal is delivered: the function then says no.
+    The signal becomes an exception wherever the program happens to be. Inside a DuckDB query that exception can be
+    dropped (its type checks call back into Python and ignore what is raised there), and the program would go on, or it
+    can be told as an error like any other ("Query interrupted"). The interpreter writes every signal's number to the
+    wakeup descriptor first, whatever becomes of the exception. Outside the main thread no signal is delivered: the
+    function then says no.
     """
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False

@@ -48,19 +48,24 @@ def run_job(
         warnings.simplefilter("ignore", dg.BetaWarning)
         logging.getLogger("dagster").setLevel(level)
         run_id = str(uuid4())
-        try:
-            with remember_interrupts() as is_interrupted, show_progress(_interruptible(progress, is_interrupted)):
+        with remember_interrupts() as is_interrupted, show_progress(_interruptible(progress, is_interrupted)):
+            try:
                 return job.execute_in_process(
                     run_config=config, instance=instance, tags=tags, raise_on_error=True, run_id=run_id
                 )
-        except DagsterExecutionInterruptedError:
-            raise KeyboardInterrupt from None
-        except (dg.DagsterError, dg.Failure) as error:
-            cause = find_cause(error)
+            except DagsterExecutionInterruptedError:
+                raise KeyboardInterrupt from None
+            except Exception as error:
+                if is_interrupted():
+                    raise KeyboardInterrupt from None
+                if not isinstance(error, (dg.DagsterError, dg.Failure)):
+                    raise
+                failure = error
+            cause = find_cause(failure)
             if isinstance(cause, GateFailedError):
                 reasons = failed_checks(instance, run_id)
                 cause = GateFailedError("\n".join([cause.message, *reasons]) + "\n", hint=cause.hint)
-            raise cause or error from error
+            raise cause or failure from failure
 
 
 def _interruptible(progress: ProgressCallback | None, is_interrupted: Callable[[], bool]) -> ProgressCallback:

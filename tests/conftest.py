@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from pathlib import Path
 
@@ -13,3 +14,6 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault(
     "RESEARCH_COPILOT_MODELS_DIR", str(Path(tempfile.gettempdir()) / f"research-copilot-models-{os.getuid()}")
 )
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    # `make test &` in a script starts us deaf to Ctrl-C, and with us every program a test means to interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -15,6 +15,7 @@ from corpus_assets.errors import CopilotError
 from dagster_project.cli import corpus, doctor, evaluation, golden, ideas, mcp, papers, questions
 from dagster_project.cli.invocation import AsJson, Debug, Home, Invocation
 from dagster_project.cli.terminal import OutputError, make_safe_line, print_json, print_note, print_text
+from dagster_project.interrupts import remember_interrupts
 
 app = typer.Typer(
     name="research-copilot",
@@ -68,26 +69,27 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(arguments: list[str], common: Invocation) -> int:
-    try:
-        code = app(arguments, prog_name="research-copilot", standalone_mode=False, obj=common)
-    except typer.TyperException as error:
-        if "--json" in arguments:
-            print_json({"error": error.format_message(), "hint": "See --help.", "exit_code": 2})
-        if hasattr(error, "show"):
-            error.show()
-        else:
-            print_note(f"Error: {error.format_message()}")
-        return 2
-    except OutputError:
-        raise
-    except CopilotError as error:
-        return _report(error, common)
-    except SystemExit:  # typer's own way out of a broken pipe
-        raise BrokenPipeError from None
-    except (KeyboardInterrupt, typer.Abort):
-        code = 130
-    except Exception as error:
-        return _report_unexpected(error, common)
+    with remember_interrupts() as is_interrupted:
+        try:
+            code = app(arguments, prog_name="research-copilot", standalone_mode=False, obj=common)
+        except typer.TyperException as error:
+            if "--json" in arguments:
+                print_json({"error": error.format_message(), "hint": "See --help.", "exit_code": 2})
+            if hasattr(error, "show"):
+                error.show()
+            else:
+                print_note(f"Error: {error.format_message()}")
+            return 2
+        except OutputError:
+            raise
+        except SystemExit:  # typer's own way out of a broken pipe
+            raise BrokenPipeError from None
+        except (KeyboardInterrupt, typer.Abort):
+            code = 130
+        except Exception as error:
+            if not is_interrupted():  # else it is what became of Ctrl-C
+                return _report(error, common) if isinstance(error, CopilotError) else _report_unexpected(error, common)
+            code = 130
     if code == 130:
         print_note("Interrupted. What was published before still answers.")
     return code if isinstance(code, int) else 0
