@@ -150,10 +150,10 @@ class RetrievalSettings(Group):
         0.05, ge=-1, le=1, description="Under this the cluster map means nothing: the shortlist is not widened by it."
     )
     reranker: str = Field(
-        "sentences",
-        description="sentences (similarity of a passage's best one), lexical (words in common), off (first-stage "
-        "order), auto (a cross-encoder if one is installed, else sentences), or a cross-encoder by name or folder. "
-        "No cross-encoder by default: on SciFact it makes the order worse and takes most of a question's time.",
+        "off",
+        description="off (first-stage order), sentences (fused with the similarity of a passage's best one), lexical "
+        "(with the words in common), auto (a cross-encoder if one is installed, else sentences), or a cross-encoder by "
+        "name or folder. Off by default: none was significantly better on judged questions (docs/retrieval_tuning.md).",
     )
     stance_model: str = Field("rules", description="rules, or an NLI cross-encoder by name or folder.")
     include_retracted: bool = Field(False, description="Let retracted papers be evidence (they are marked).")

@@ -54,7 +54,7 @@ def bench_fixture(
     measured.bound.require_complete()
     if measured.benchmark is None:
         raise no_case_error(loaded, generation.id)
-    return summarize(
+    report = summarize(
         measured.benchmark,
         num_docs=generation.num_chunks,
         embedder=used.name,
@@ -64,6 +64,9 @@ def bench_fixture(
             "filter_recall": measure_filter_recall(measured.bound, generation, settings=settings, embedder=used),
         },
     )
+    if RERANKED in modes:
+        report["rerank"] = describe_rerank(report, settings.retrieval)
+    return report
 
 
 def measure_filter_recall(
@@ -266,6 +269,17 @@ def make_reranker(
     return reorder
 
 
+def name_reranker(settings: RetrievalSettings) -> str:
+    """Return what a bench of reranking measures under these settings, resolved: the model or measure that scores."""
+    from retrieval.rerank import load_cross_encoder
+
+    measured = replace_reranker(settings)
+    cross_encoder, _ = load_cross_encoder(measured)
+    if cross_encoder is not None:
+        return f"cross-encoder {cross_encoder.name}"
+    return "word overlap" if measured.reranker == "lexical" else "sentence similarity"
+
+
 def replace_reranker(settings: RetrievalSettings) -> RetrievalSettings:
     """Return the settings with reranking on: a bench of reranking must not measure its absence."""
     return settings.model_copy(update={"reranker": "auto"}) if settings.reranker == "off" else settings
@@ -328,19 +342,25 @@ def bench_beir(
 
 def describe_rerank(report: Mapping[str, Any], settings: RetrievalSettings) -> dict[str, Any]:
     """Return which reranker was measured and whether it earns its place: significantly above hybrid, or not."""
-    scorer = replace_reranker(settings).reranker
-    found = [row for row in report["comparisons"] if (row["a"], row["b"]) == (RERANKED, "hybrid")]
+    scorer = name_reranker(settings)
+    found = [
+        row for row in report["comparisons"] if (row["a"], row["b"], row["metric"]) == (RERANKED, "hybrid", "ndcg@10")
+    ]
     if not found:
         return {"reranker": scorer, "is_better": None, "reason": "hybrid was not measured beside it"}
     row = found[0]
     is_better = bool(row["diff"] > 0 and row["p"] < ALPHA)
     verdict = "significantly better than" if is_better else "not significantly better than"
     low, high = row["ci95"]
+    is_served = settings.reranker != "off"
+    link = "so" if is_better == is_served else "yet"
+    served = f"{link} `ask` reranks" if is_served else f"{link} `ask` does not rerank"
     return {
         "reranker": scorer,
         "is_better": is_better,
+        "is_served": is_served,
         "reason": f"reranking by {scorer} is {verdict} hybrid alone: nDCG@10 {row['diff']:+.4f} (95 % interval "
-        f"{low:+.4f} to {high:+.4f}, p {row['p']:.3f}, {row['num_cases']} cases)",
+        f"{low:+.4f} to {high:+.4f}, p {row['p']:.3f}, {row['num_cases']} cases), {served}",
     }
 
 

@@ -75,6 +75,8 @@ def make_parts(
 ) -> list[Part]:
     """Return the report's parts in reading order: verdict first, evidence after."""
     parts = [_decision_part(report), _modes_part(report)]
+    if report.get("rerank"):
+        parts.append(Part("Reranking", [Text(str(report["rerank"]["reason"]), is_key=True)]))
     if report.get("peers"):
         parts.append(_peers_part(report))
     if report.get("comparisons"):

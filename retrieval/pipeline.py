@@ -150,7 +150,7 @@ def stage_rerank(state: AskState, ctx: AskContext) -> Outcome:
         scored = score_passages(state.planned, candidates, cross_encoder)
         candidates = keep_best(scored, num=max(k + k // 2, 12), rrf_k=settings.rrf_k)
         scores = {item.chunk_id: item.relevance for item in candidates}
-    elif settings.reranker != "off":
+    else:
         candidates = keep_head(candidates, num=max(k + k // 2, 12))
     sentences = score_sentences(state.planned, candidates, ctx.reader, ctx.terms, embedder)
     ranked = rerank(

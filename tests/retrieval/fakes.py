@@ -161,7 +161,7 @@ class FakeSearcher:
 def fake_context(home: Path, papers: Sequence[FakePaper], *, embedder=None, retrieval=None, **more) -> AskContext:
     """Return a context over papers in memory; without an embedder, words alone decide."""
     settings = Settings(home=home)
-    changes = {"reranker": "lexical" if embedder is None else "sentences", **(retrieval or {})}
+    changes = {"reranker": "lexical" if embedder is None else "off", **(retrieval or {})}
     settings = settings.model_copy(update={"retrieval": settings.retrieval.model_copy(update=changes)})
     generation = papers if isinstance(papers, FakeGeneration) else FakeGeneration(papers)
     return AskContext(

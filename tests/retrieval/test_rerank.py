@@ -41,7 +41,7 @@ def test_the_scorer_does_not_replace_the_first_stage() -> None:
         scores={item.chunk_id: 0.1 * index for index, item in enumerate(items)},
         scorer="given",
         has_embedder=False,
-        settings=RetrievalSettings.model_validate({}),
+        settings=RetrievalSettings(reranker="sentences"),
     )
     order = [item.chunk_id for item in ranked.candidates]
     assert order[0] in {items[0].chunk_id, items[-1].chunk_id} and len(order) == 4
@@ -65,3 +65,20 @@ def test_one_paper_brings_at_most_its_share() -> None:
     plan = plan_by_rules("What is zinc?")
     kept = select_evidence(plan, [*same, *candidates()[1:]], {}, k=8, max_per_paper=3)
     assert sum(item.paper_id == "p0" for item in kept) == 3 and len(kept) == 6
+
+
+def test_reranking_off_keeps_the_first_stages_order_and_the_report_says_why() -> None:
+    from evaluation.bench import describe_rerank
+
+    settings = RetrievalSettings()
+    assert settings.reranker == "off"
+    row = {"a": "hybrid_rerank", "b": "hybrid", "metric": "ndcg@10", "diff": 0.006, "ci95": (-0.01, 0.02), "p": 0.43}
+    report = {"comparisons": [{**row, "num_cases": 192}]}
+    told = describe_rerank(report, settings)
+    assert not told["is_better"] and not told["is_served"]
+    assert "not significantly better" in told["reason"] and "so `ask` does not rerank" in told["reason"]
+    clear = {"comparisons": [{**row, "num_cases": 192, "p": 0.001}]}
+    assert "yet `ask` does not rerank" in describe_rerank(clear, settings)["reason"]
+    on = settings.model_copy(update={"reranker": "sentences"})
+    assert "yet `ask` reranks" in describe_rerank(report, on)["reason"]
+    assert "so `ask` reranks" in describe_rerank(clear, on)["reason"]
