@@ -139,7 +139,13 @@ def write_draft(state: AskState, ctx: AskContext) -> tuple[Draft, tuple[str, ...
 def extract_draft(state: AskState, ctx: AskContext) -> Draft:
     """Return the draft of the writer that needs no model."""
     return write_extractive(
-        state.planned, state.evidence, state.sentences, state.themes, ctx.generation.papers, state.mode
+        state.planned,
+        state.evidence,
+        state.sentences,
+        state.themes,
+        ctx.generation.papers,
+        state.mode,
+        is_tentative=state.relevance is not None and state.relevance.is_tentative,
     )
 
 

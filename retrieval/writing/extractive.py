@@ -54,10 +54,17 @@ def write_extractive(
     themes: Themes,
     papers: Mapping[str, PaperRecord],
     mode: AnswerMode,
+    *,
+    is_tentative: bool = False,
 ) -> Draft:
-    """Write a draft in ``mode``. Deterministic: ties go by paper id and place in the text."""
+    """Write a draft in ``mode``. Deterministic: ties go by paper id and place in the text.
+
+    A tentative draft, which the reader is warned of, may quote the nearest sentences there are.
+    """
     limits = LIMITS[mode]
     pool = sentence_pool(plan, evidence, sentences, limits)
+    if is_tentative:
+        pool = raise_to_floor(plan, pool)
     attribute = attributor(papers)
     if mode == "ideas":
         sections = idea_sections(plan, ranked(plan, pool, 0, limits.num_evidence + 4, []), limits, attribute)
@@ -109,6 +116,14 @@ def sentence_pool(
     short = [sentence for sentence in short if not is_dangling(sentence)] or short
     telling = [sentence for sentence in short if not FRAMING.search(sentence.text)]
     return telling if len(telling) >= ENOUGH_TELLING else short
+
+
+def raise_to_floor(plan: Plan, pool: Sequence[Sentence]) -> list[Sentence]:
+    """Return the sentences with one amount added to all, so that those near to the best of each part are quoted."""
+    columns = range(1, len(plan.sub_queries) + 1)
+    best = [max((column_score(sentence, column) for sentence in pool), default=0.0) for column in columns]
+    lift = max(0.0, ABSOLUTE_FLOOR + ANSWER_FLOOR - min(best))
+    return [replace(sentence, news=sentence.news + lift) for sentence in pool]
 
 
 def is_dangling(sentence: Sentence) -> bool:
