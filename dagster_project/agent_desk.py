@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from corpus_assets.settings import AnswerMode, Settings
     from corpus_assets.store.generation import Generation
     from retrieval.asking import AskContext
+    from retrieval.filters import Filters
 
 NUM_KEPT = 100  # answers of this session that can be verified by their id
 LEFT_OUT = {"stages", "evidence", "sub_queries"}  # of an answer: long, and of no use to an agent
@@ -57,20 +58,34 @@ class AgentDesk:
 
     def ask(self, question: str, mode: AnswerMode = "standard") -> dict[str, Any]:
         """Return an answer whose every statement carries a citation to an exact quote."""
+        record = self.answer(question, mode=mode)
+        document = record.model_dump(mode="json", exclude=LEFT_OUT)
+        document["degraded"] = [f"{stage.name}: {text}" for stage in record.stages for text in stage.degraded]
+        return document
+
+    def answer(
+        self,
+        question: str,
+        *,
+        mode: AnswerMode = "standard",
+        top_k: int | None = None,
+        filters: Filters | None = None,
+        use_cache: bool = True,
+    ) -> AnswerRecord:
+        """Return the whole record of an answer, as ``retrieval.copilot.ask`` does."""
         from retrieval.copilot import finish, load_model, start
         from retrieval.pipeline import run_stages
 
-        state = start(question, mode=mode)
+        state = start(question, mode=mode, top_k=top_k, filters=filters)
         with self._lock:
             context = self._open()
+            context.use_cache = use_cache
             context.language_model = load_model(self._settings)  # a budget of its own for each question
             record = finish(run_stages(state, context), context, save=self._saves)
             self._answers[record.answer_id] = record
             while len(self._answers) > NUM_KEPT:
                 self._answers.popitem(last=False)
-        document = record.model_dump(mode="json", exclude=LEFT_OUT)
-        document["degraded"] = [f"{stage.name}: {text}" for stage in record.stages for text in stage.degraded]
-        return document
+        return record
 
     def show_paper(self, paper_id: str) -> dict[str, Any]:
         """Return a paper's details, pages and sections."""

@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
-import traceback
 from typing import Annotated
 
 import typer
 
-from corpus_assets.errors import CopilotError
 from dagster_project.cli import corpus, doctor, evaluation, golden, ideas, mcp, papers, questions
+from dagster_project.cli.failures import tell_error
 from dagster_project.cli.invocation import AsJson, Debug, Home, Invocation
-from dagster_project.cli.terminal import OutputError, make_safe_line, print_json, print_note, print_text
+from dagster_project.cli.terminal import OutputError, print_json, print_note, print_text
 from dagster_project.interrupts import remember_interrupts
 
 app = typer.Typer(
@@ -88,7 +86,7 @@ def _run(arguments: list[str], common: Invocation) -> int:
             code = 130
         except Exception as error:
             if not is_interrupted():  # else it is what became of Ctrl-C
-                return _report(error, common) if isinstance(error, CopilotError) else _report_unexpected(error, common)
+                return tell_error(error, common)
             code = 130
     if code == 130:
         print_note("Interrupted. What was published before still answers.")
@@ -112,39 +110,3 @@ def _silence(descriptor: int) -> None:
     if null != descriptor:
         os.dup2(null, descriptor)
         os.close(null)
-
-
-def _report(error: CopilotError, common: Invocation) -> int:
-    """Print one of our own errors as one line (and as the JSON document, if that was asked for)."""
-    if common.is_debug:
-        traceback.print_exception(error)
-    print_note(f"Error: {error}")
-    if common.as_json:
-        print_json({"error": error.message, "hint": error.hint, "exit_code": error.exit_code})
-    return error.exit_code
-
-
-def _report_unexpected(error: Exception, common: Invocation) -> int:
-    """Print one line for an error that is not ours, and keep its traceback in a file."""
-    summary = make_safe_line(f"{type(error).__name__}: {error}")[:300]
-    if common.is_debug:
-        traceback.print_exception(error)
-        where = ""
-    else:
-        where = _keep_traceback(error, common)
-    print_note(f"Unexpected error: {summary}. {where}")
-    if common.as_json:
-        print_json({"error": summary, "hint": where, "exit_code": 1})
-    return 1
-
-
-def _keep_traceback(error: Exception, common: Invocation) -> str:
-    """Append the traceback to the home's log and say where it is; when that cannot be written, say how to see it."""
-    try:
-        path = common.settings().home / "logs" / "errors.log"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8", errors="backslashreplace") as log:
-            log.write(time.strftime("%Y-%m-%d %H:%M:%S ") + "".join(traceback.format_exception(error)) + "\n")
-    except (OSError, CopilotError):
-        return "Run it again with --debug to see the traceback."
-    return f"The traceback is in {path}."

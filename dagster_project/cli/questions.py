@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -14,6 +14,7 @@ from dagster_project.cli.terminal import Progress, print_json, print_markdown, p
 if TYPE_CHECKING:
     from corpus_assets.settings import Settings
     from retrieval.answer import AnswerRecord
+    from retrieval.filters import Filters
 
 Retrieval = Literal["fts_only", "embedding_only", "hybrid"]
 AnswerMode = Literal["brief", "standard", "detailed", "ideas"]
@@ -49,13 +50,10 @@ def search(
     """Find passages; the best sentence of each is shown."""
     from corpus_assets.store.generation import open_published
     from dagster_project.cli.hits import describe_hits
-    from dagster_project.question import make_filters
     from retrieval import copilot
 
     settings = call.settings()
-    filters = make_filters(
-        _split(papers), _split(sections), min_year, max_year, include_retracted=include_retracted or None
-    )
+    filters = _make_filters(papers, sections, min_year, max_year, include_retracted=include_retracted or None)
     with open_published(settings.home) as generation:
         found = copilot.search(query, settings=settings, mode=retrieval, k=k, generation=generation, filters=filters)
         rows = describe_hits(generation, query, found.hits)
@@ -78,8 +76,13 @@ def search(
 
 def ask(
     call: Invocation,
-    question: Annotated[str, typer.Argument(help="One full question.")],
+    question: Annotated[
+        str | None, typer.Argument(help="One full question; none with --interactive.", show_default=False)
+    ] = None,
     *,
+    interactive: Annotated[
+        bool, typer.Option("--interactive", help="Read questions from stdin, one a line, until exit, quit or its end.")
+    ] = False,
     mode: Annotated[AnswerMode, typer.Option(help="How much to write.")] = "standard",
     top_k: Annotated[int, typer.Option(help="Most passages kept as evidence; 0: as set.", min=0)] = 0,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Do not take an earlier answer.")] = False,
@@ -89,9 +92,25 @@ def ask(
     min_year: MinYear = 0,
     max_year: MaxYear = 0,
 ) -> None:
-    """Answer a question from the published corpus, each statement with a quote that can be checked."""
+    """Answer a question from the published corpus, each statement with a quote that can be checked.
+
+    With --interactive everything stays loaded between questions, an error ends its question only, and a corpus
+    published meanwhile is taken up; with --json each answer is one line.
+    """
+    if interactive:
+        if question is not None:
+            raise BadInputError("--interactive reads questions from stdin.", hint="Leave QUESTION out, or the option.")
+        if html is not None:
+            raise BadInputError("--html and --interactive exclude each other.", hint="Give one of them.")
+        _converse(
+            call,
+            {"mode": mode, "top_k": top_k or None, "use_cache": not no_cache},
+            _make_filters(papers, sections, min_year, max_year),
+        )
+        return
+    if question is None:
+        raise BadInputError("No question is given.", hint="Give one, in quotes, or --interactive.")
     from dagster_project.question import run_ask
-    from retrieval.quoted_sources import answer_with_quotes
 
     if html is not None and not html.absolute().parent.is_dir():
         raise BadInputError(f"The folder of {html} does not exist.", hint="Name a file in an existing folder.")
@@ -113,7 +132,33 @@ def ask(
         _write_page(call.settings(), html, record)
     if call.as_json:
         print_json(record)
-        return
+    else:
+        _print_answer(record)
+
+
+def _converse(call: Invocation, options: dict[str, Any], filters: Filters | None) -> None:
+    """Answer stdin's questions without a Dagster run for each: a run's records take longer than a warm answer."""
+    from dagster_project.agent_desk import AgentDesk
+    from dagster_project.cli.interactive import answer_lines
+
+    def show(record: AnswerRecord) -> None:
+        if call.as_json:
+            print_json(record, is_compact=True)
+        else:
+            _print_answer(record)
+            print_text()
+
+    desk = AgentDesk(call.settings(), saves=True)
+    try:
+        desk.warm_up()
+        answer_lines(call, lambda question: desk.answer(question, filters=filters, **options), show)
+    finally:
+        desk.close()
+
+
+def _print_answer(record: AnswerRecord) -> None:
+    from retrieval.quoted_sources import answer_with_quotes
+
     print_markdown(answer_with_quotes(record))
     _print_footer(record)
 
@@ -208,6 +253,14 @@ def feedback(
     print_text("Thank you, stored." if is_new else "This very feedback is stored already.")
     if stored.is_checkable:
         print_text("A golden case can be made of it: research-copilot golden draft DRAFT.json --from-feedback")
+
+
+def _make_filters(
+    papers: str, sections: str, min_year: int, max_year: int, *, include_retracted: bool | None = None
+) -> Filters | None:
+    from dagster_project.question import make_filters
+
+    return make_filters(_split(papers), _split(sections), min_year, max_year, include_retracted=include_retracted)
 
 
 def _split(text: str) -> list[str]:

@@ -83,9 +83,13 @@ def write_out(text: str) -> None:
         raise OutputError(f"Standard output cannot be written: {error.strerror}.") from error
 
 
-def print_json(document: Any) -> None:
-    """Write one JSON document to stdout, in ASCII, so that no control code of a paper gets through."""
-    write_out(json.dumps(to_plain_data(document), indent=2, ensure_ascii=True, allow_nan=False) + "\n")
+def print_json(document: Any, *, is_compact: bool = False) -> None:
+    """Write one JSON document to stdout, in ASCII, so that no control code of a paper gets through.
+
+    ``is_compact`` writes it on one line.
+    """
+    indent = None if is_compact else 2
+    write_out(json.dumps(to_plain_data(document), indent=indent, ensure_ascii=True, allow_nan=False) + "\n")
 
 
 def print_text(text: str = "") -> None:
