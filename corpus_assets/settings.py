@@ -156,6 +156,11 @@ class RetrievalSettings(Group):
         "name or folder. Off by default: none was significantly better on judged questions (docs/retrieval_tuning.md).",
     )
     stance_model: str = Field("rules", description="rules, or an NLI cross-encoder by name or folder.")
+    names_path: Path | None = Field(
+        None,
+        description="Other names of one thing, beside the medicines' that come with the program: one thing a line, its "
+        "names separated by tabs. A name no paper holds is read as another on its line that one does.",
+    )
     include_retracted: bool = Field(False, description="Let retracted papers be evidence (they are marked).")
     use_answer_cache: bool = Field(True, description="Answer a repeated question from state.duckdb.")
 

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 WROTE_INSTEAD = "The extractive writer wrote instead."
 
 
-def make_plan(state: AskState, ctx: AskContext) -> tuple[Plan, tuple[str, ...]]:
+def make_plan(question: str, state: AskState, ctx: AskContext) -> tuple[Plan, tuple[str, ...]]:
     """Return the model's plan; the rules' without a model, or when no search will follow (a cached answer)."""
-    plan = plan_by_rules(state.question)
+    plan = plan_by_rules(question)
     model = ctx.language_model
     if model is None or plan.clarification:
         return plan, ()

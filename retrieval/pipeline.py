@@ -29,6 +29,7 @@ from retrieval.branches import (
 )
 from retrieval.faithfulness import report
 from retrieval.finding import stage_counter_evidence, stage_search, stage_shortlist
+from retrieval.other_names import known_names, read_as, replace_names, say_readings
 from retrieval.passages import GLYPH_LOSS, Candidate
 from retrieval.relevance import Relevance, judge_relevance
 from retrieval.rerank import (
@@ -70,8 +71,11 @@ PAGES_FOR_ACRONYMS = 20  # passages an acronym's long form is looked for in
 
 @stage("plan")
 def stage_plan(state: AskState, ctx: AskContext) -> Outcome:
-    """Plan the question: intent, shape, sub-queries, rewordings with acronyms the corpus itself defines."""
-    plan, notes = make_plan(state, ctx)
+    """Plan the question: names as the papers have them, shape, sub-queries, acronyms the corpus itself defines."""
+    names = known_names(ctx.settings.retrieval.names_path)
+    readings = read_as(state.question, names, ctx.terms.document_frequency)
+    plan, notes = make_plan(replace_names(state.question, readings), state, ctx)
+    plan = replace(plan, readings=readings)
     if plan.clarification:
         return Outcome(
             replace(state, plan=plan, abstain_reason=plan.clarification),
@@ -102,6 +106,7 @@ def stage_plan(state: AskState, ctx: AskContext) -> Outcome:
         "is_multi_hop": plan.is_multi_hop,
         "sub_queries": [item.text for item in plan.sub_queries],
         "expansions": plan.expansions,
+        "read_as": plan.readings,
         "planner": plan.planner,
     }
     return Outcome(replace(state, plan=plan), 1, len(plan.sub_queries), (*ctx.setup_degraded, *notes), detail)
@@ -167,7 +172,8 @@ def stage_rerank(state: AskState, ctx: AskContext) -> Outcome:
         state, candidates=ranked.candidates, sentences=sentences, evidence=tuple(evidence), relevance=relevance
     )
     if not relevance.is_answerable:
-        state = replace(state, abstain_reason=reason_to_abstain(relevance, evidence, ctx))
+        reason = reason_to_abstain(relevance, evidence, ctx)
+        state = replace(state, abstain_reason=f"{reason} {say_readings(state.planned.readings)}".strip())
     detail = {
         "scorer": ranked.scorer,
         "probability_answerable": relevance.probability,
@@ -215,8 +221,8 @@ def stage_write(state: AskState, ctx: AskContext) -> Outcome:
         return passed_on(state)
     draft, notes = write_draft(state, ctx)
     statements = draft.statements()
-    if state.relevance is not None and state.relevance.is_tentative:
-        draft = replace(draft, caveat=state.relevance.caveat)
+    tentative = state.relevance.caveat if state.relevance is not None and state.relevance.is_tentative else ""
+    draft = replace(draft, caveat=f"{tentative} {say_readings(state.planned.readings)}".strip())
     state = replace(state, draft=draft, writer=draft.writer)
     if not statements:
         state = replace(state, abstain_reason="The nearest passages hold no whole sentence that can be quoted.")

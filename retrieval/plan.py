@@ -127,6 +127,7 @@ class Plan:
     planner: str = "rules"
     expansions: dict[str, str] = field(default_factory=dict)  # acronym -> long form, from the corpus
     counter_queries: tuple[str, ...] = ()  # a model's own, for evidence against a claim
+    readings: dict[str, str] = field(default_factory=dict)  # asked name -> what the papers call it, already replaced
 
 
 def check_question(question: str) -> str:

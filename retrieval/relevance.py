@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -47,6 +48,7 @@ ANSWER_THRESHOLD_BY_WORDS = 0.36
 # questions that are not `official_test`, asked of two corpora of another field: 97 % of them get no answer.
 TENTATIVE_THRESHOLD = 0.10
 MIN_PIECES_OF_A_NAME = 3  # an ordinary English word is one or two of the embedding model's pieces
+PREFIX = re.compile(r"^(?:over|under|non|pre|post|re|un|sub|multi|inter|intra|mis)-?(?P<rest>\w{5,})$")
 
 
 @dataclass(frozen=True)
@@ -130,9 +132,14 @@ def judge_relevance(
 
 
 def unknown_names(missing: Sequence[str], terms: CorpusTerms, embedder: Embedder) -> tuple[str, ...]:
-    """Return the words that no passage holds and that the embedding model has to spell out: names, mostly."""
+    """Return the words that no passage holds and that the embedding model has to spell out: names, mostly.
+
+    A prefix before a word the corpus holds ("overdiagnosis") makes no name.
+    """
     return tuple(
         word
         for word in missing
-        if terms.document_frequency(word) == 0 and len(embedder.token_starts(word)) >= MIN_PIECES_OF_A_NAME
+        if terms.document_frequency(word) == 0
+        and len(embedder.token_starts(word)) >= MIN_PIECES_OF_A_NAME
+        and not ((built := PREFIX.match(word)) and terms.document_frequency(built["rest"]))
     )
