@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import dagster as dg
-import psutil
 from pydantic import Field
 
 from corpus_assets.settings import Settings
@@ -71,11 +70,15 @@ def show_progress(callback: ProgressCallback | None) -> Iterator[None]:
 
 def process_mark() -> str:
     """Return what names this process, and no later one that gets the same pid."""
+    import psutil
+
     return f"{socket.gethostname()}:{os.getpid()}:{psutil.Process().create_time():.2f}"
 
 
 def is_process_gone(mark: str) -> bool:
     """Tell whether the process of a mark has ended; never claimed of a process on another machine."""
+    import psutil
+
     host, pid, started = mark.rsplit(":", 2)
     if host != socket.gethostname():
         return False
