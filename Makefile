@@ -8,7 +8,7 @@ DATA ?=
 export HF_HUB_OFFLINE := 1
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: demo check test gate bench bench-ingest format sample-corpus clean
+.PHONY: demo check test gate bench bench-scale bench-peers bench-ingest format sample-corpus clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) scripts/make_venv.py $(VENV)
@@ -40,11 +40,21 @@ gate: $(STAMP)  ## the quality gates on the published sample corpus; the exit co
 sample-corpus: $(STAMP)  ## write the sample papers anew
 	$(BIN)/python -m sample_corpus.generate
 
-bench: $(STAMP)  ## search, start-up and the cost of one paper more, as ratios beside their bounds (about 15 minutes, quiet machine)
+bench: $(STAMP)  ## search, start-up, warm answers, embedding, one paper more: ratios beside their bounds (30 minutes, quiet machine)
 	$(BIN)/python -m benchmarks.bench_latency; a=$$?; \
 	$(BIN)/python -m benchmarks.bench_startup; b=$$?; \
 	$(BIN)/python -m benchmarks.bench_incremental; c=$$?; \
-	exit $$((a | b | c))
+	$(BIN)/python -m benchmarks.bench_warm_ask; d=$$?; \
+	$(BIN)/python -m benchmarks.bench_embedding --cache-dir .copilot/models; e=$$?; \
+	exit $$((a | b | c | d | e))
+
+bench-scale: $(STAMP)  ## how each cost grows from 1,000 to 100,000 passages
+	$(BIN)/python -m benchmarks.bench_scale
+
+bench-peers: $(STAMP)  ## ours beside what a user would pick instead: make bench-peers DATA=<folder of test data>
+	@test -n "$(DATA)" || { echo "Name the folder of test data: make bench-peers DATA=…" >&2; exit 2; }
+	$(BIN)/python -m pip install -q -c constraints.txt -e ".[peers]"
+	$(BIN)/python -m benchmarks.peers --data "$(DATA)"
 
 bench-ingest: $(STAMP)  ## everything that is measured of ingest, beside its bounds: make bench-ingest DATA=<folder of test data>
 	@test -n "$(DATA)" || { echo "Name the folder of test data: make bench-ingest DATA=…" >&2; exit 2; }

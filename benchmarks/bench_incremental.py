@@ -1,6 +1,6 @@
 """What one paper more or less costs in a large corpus, against building it all.
 
-``python -m benchmarks.bench_incremental [--papers 200] [--repeat 3] [--work DIR] [--json FILE]``
+``python -m benchmarks.bench_incremental [--papers 200] [--repeat 5] [--work DIR] [--json FILE]``
 
 Writes synthetic papers, ingests them (every step and the corpus' own gates), then adds one, edits one, deletes one and
 changes nothing, ``--repeat`` times each, and prints each median beside the full build. The vectors are of a stand-in
@@ -144,7 +144,7 @@ def print_table(figures: dict[str, float]) -> bool:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--papers", type=int, default=200)
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--words", type=int, default=WORDS_A_PAPER, help="Mean words a paper.")
     parser.add_argument("--work", type=Path, help="An empty folder to work in; default: a temporary one.")
     parser.add_argument("--json", type=Path, help="Write the figures here.")

@@ -1,11 +1,12 @@
 """Search times beside what a user would pick instead, on the same passages, in the same run.
 
-``python -m benchmarks.bench_latency [--passages 20000] [--questions 200] [--slow-questions 20] [--json FILE]``
+``python -m benchmarks.bench_latency [--passages 20000] [--questions 200] [--slow-questions 20] [--rounds 5]
+[--json FILE]``
 
 Full text against DuckDB's own ``match_bm25`` on the same index (every question's ranking must be the same, ties aside)
 and, where it is installed, against bm25s; vectors against bare FAISS with the same index file and number of probes; the
 hybrid against the slower of its parts. Passages and questions are synthetic, vectors are those of the incremental
-bench. Exits 1 when a bound is missed.
+bench. Each figure is the median of the rounds. Exits 1 when a bound is missed.
 """
 
 from __future__ import annotations
@@ -204,11 +205,18 @@ def compare_hybrid(corpus: SegmentCorpus, embedder: QuickEmbedder, asked: Sequen
     return [Figure("hybrid: times slower part, p95", p95(spent["hybrid"]) / slower, 1.3, False, detail)]
 
 
+def middle(rounds: Sequence[Sequence[Figure]]) -> list[Figure]:
+    """Return for each figure the round whose value is the median one (the upper of two), its detail with it."""
+    columns = (sorted(column, key=lambda figure: figure.value) for column in zip(*rounds, strict=True))
+    return [column[len(column) // 2] for column in columns]
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--passages", type=int, default=20_000)
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--slow-questions", type=int, default=20, help="How many match_bm25 is asked.")
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--exact-up-to", type=int, default=50_000, help="From here on the vector index approximates.")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args(arguments)
@@ -221,11 +229,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             folder, options.passages, embedder, IndexSettings.model_validate({"exact_up_to": options.exact_up_to})
         )
         print(f"{options.passages} passages, indexes built in {time.perf_counter() - started:.1f} s", flush=True)
-        figures = [
-            *compare_full_text(corpus, folder, asked[: options.slow_questions]),
-            *compare_vectors(corpus, folder, embedder.embed_queries(asked)),
-            *compare_hybrid(corpus, embedder, asked),
-        ]
+        figures = middle(
+            [
+                [
+                    *compare_full_text(corpus, folder, asked[: options.slow_questions]),
+                    *compare_vectors(corpus, folder, embedder.embed_queries(asked)),
+                    *compare_hybrid(corpus, embedder, asked),
+                ]
+                for _ in range(options.rounds)
+            ]
+        )
         corpus.close()
     print(f"{'figure':34}{'value':>9}{'bound':>12}")
     for figure in figures:

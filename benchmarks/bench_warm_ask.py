@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import tempfile
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
@@ -31,8 +32,10 @@ from corpus_assets.embedding.registry import load_embedder
 from corpus_assets.settings import EmbeddingSettings, Settings
 from dagster_project.agent_desk import AgentDesk
 from retrieval import dense
+from sample_corpus.generate import SOURCES_DIR
 
 BOUND = 10.0
+VOCABULARY = 8_000
 DEPTH = 20
 FORMS = (
     "What is the effect of {0} {1} on {2} in {3}?",
@@ -40,6 +43,13 @@ FORMS = (
     "Does {0} increase {1} of {2}?",
     "Which {0} was measured with {1} and {2}?",
 )
+
+
+def english_words() -> Words:
+    """Return a vocabulary whose frequent words are those of the sample papers: 1.8 word pieces a word."""
+    texts = [path.read_text("utf-8") for path in sorted(SOURCES_DIR.rglob("*")) if path.is_file()]
+    counts = Counter(re.findall(r"[a-z]{2,}", "\n".join(texts).casefold()))
+    return Words(VOCABULARY, first=[word for word, _ in counts.most_common()])
 
 
 def build(settings: Settings, folder: Path, num_papers: int, model: str) -> int:
@@ -53,7 +63,7 @@ def build(settings: Settings, folder: Path, num_papers: int, model: str) -> int:
 
     embedder = StandIn()
     corpus_assets.build._load_embedder = lambda *_: embedder  # type: ignore[assignment]
-    write_papers(folder, range(num_papers))
+    write_papers(folder, range(num_papers), words=english_words())
     report = ingest(settings, folder)
     assert report.published, report.notes
     return report.num_chunks
@@ -63,7 +73,7 @@ def make_questions(num: int, num_papers: int, seed: int = 13) -> list[str]:
     """Return questions in the words that papers are about."""
     import numpy as np
 
-    words = Words()
+    words = english_words()
     asked = []
     for number in range(num):
         topic = words.topic(np.random.default_rng([seed, (number * 7) % num_papers]))
