@@ -1,11 +1,12 @@
 """The gates every corpus must pass, whatever is asked of it: nothing lost, nothing crossed, nothing damaged.
 
-Two more inform: which papers are served in part, and which hold what a reader cannot see or what speaks to a model.
+Three more inform: which papers are served in part, which hold what a reader cannot see or what speaks to a model, and
+which have characters that are not those on the page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from corpus_assets.gates import Gate, GateContext, GateResult, Severity, read_gate_results
@@ -17,9 +18,24 @@ from corpus_assets.store.manifest import find_damage
 _SHOWN = 5
 _FIDELITY_SAMPLE = 24  # chunks, spread over the segments by size
 _FIDELITY_MINIMUM = 4  # of each segment
-_FLAG_WORDS = {
-    "hidden_text": "hidden text, which is left out of its passages",
-    "instruction_like_text": "text that reads like instructions to a model",
+# What each check says of a paper's flags. Every flag ingest can set stands here, once.
+FLAG_WORDS: Mapping[str, Mapping[str, str]] = {
+    "whole_papers": {
+        "several_pdfs": "the file holds several PDFs one after the other, and only the last is read",
+        "fewer_pages_than_page_tree": "the file lacks pages its page tree names",
+        "repaired": "the file had to be repaired to be opened",
+    },
+    "visible_text": {
+        "hidden_text": "hidden text, which is left out of its passages",
+        "instruction_like_text": "text that reads like instructions to a model",
+        "off_page_text_not_read": "a page too large to be searched for text beside it",
+        "encrypted": "text that was locked and is in the corpus without its password",
+    },
+    "true_characters": {
+        "glyph_loss": "characters its fonts do not name, minus signs among them perhaps",
+        "detached_accents": "accents that stood beside their letters and were put on them",
+        "control_codes": "control codes for a terminal, which are taken out",
+    },
 }
 
 
@@ -34,6 +50,7 @@ def corpus_gates() -> list[Gate]:
         Gate("vector_fidelity", "ERROR", check_vector_fidelity),
         Gate("whole_papers", "WARN", check_whole_papers),
         Gate("visible_text", "WARN", check_visible_text),
+        Gate("true_characters", "WARN", check_true_characters),
     ]
 
 
@@ -246,7 +263,7 @@ def check_vector_fidelity(context: GateContext) -> GateResult:
 
 
 def check_whole_papers(context: GateContext) -> GateResult:
-    """Every served paper is whole: no page unreadable or damaged, none blank between pages with text."""
+    """Every served paper is whole: its file sound, no page unreadable, damaged or blank between pages with text."""
     candidate = context.candidate
     served = _served(candidate)
     problems = []
@@ -260,8 +277,7 @@ def check_whole_papers(context: GateContext) -> GateResult:
         faults = [record.reason] if record.status is PaperStatus.PARTIAL else []
         if blank := hollows.get(record.paper_id):
             faults.append(f"blank between pages with text: page {', '.join(map(str, blank))}")
-        if "several_pdfs" in record.flags:
-            faults.append("the file holds several PDFs one after the other, and only the last is read")
+        faults += _name_flags("whole_papers", record)
         if faults:
             problems.append(f"{record.paper_id} ({record.path}): {'; '.join(faults)}")
     return _counted("whole_papers", len(served) - len(problems), len(served), problems, severity="WARN")
@@ -277,13 +293,25 @@ def find_blank_inside(pages: Sequence[Page]) -> list[int]:
 
 def check_visible_text(context: GateContext) -> GateResult:
     """No paper holds text that a reader cannot see, or passages that read like instructions to a model."""
-    records = list(context.candidate.papers.values())
-    problems = []
-    for record in records:
-        flags = [_FLAG_WORDS[flag] for flag in _FLAG_WORDS if flag in record.flags]
-        if flags:
-            problems.append(f"{record.paper_id} ({record.path}): {' and '.join(flags)}")
-    return _counted("visible_text", len(records) - len(problems), len(records), problems, severity="WARN")
+    return _judge_flags("visible_text", list(context.candidate.papers.values()))
+
+
+def check_true_characters(context: GateContext) -> GateResult:
+    """Every served paper's characters are the printed ones: none lost, none mended, no control codes."""
+    return _judge_flags("true_characters", _served(context.candidate))
+
+
+def _judge_flags(name: str, records: Sequence[PaperRecord]) -> GateResult:
+    problems = [
+        f"{record.paper_id} ({record.path}): {' and '.join(words)}"
+        for record in records
+        if (words := _name_flags(name, record))
+    ]
+    return _counted(name, len(records) - len(problems), len(records), problems, severity="WARN")
+
+
+def _name_flags(check: str, record: PaperRecord) -> list[str]:
+    return [words for flag, words in FLAG_WORDS[check].items() if flag in record.flags]
 
 
 def _served(candidate: Generation) -> list[PaperRecord]:

@@ -39,6 +39,7 @@ PAPER_FLAGS = (  # of a page that are its paper's, too
     "instruction_like_text",
     "off_page_text_not_read",
 )
+FILE_FLAGS = ("encrypted", "fewer_pages_than_page_tree", "repaired", "several_pdfs")  # of the file as a whole
 FRONT_PAGES = 3
 TEXT_ENDINGS = (".txt", ".md", ".markdown")
 _BYTES_PER_MB = 1_000_000
