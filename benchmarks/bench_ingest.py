@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.bench_extraction import SPEED_FLOOR
 from benchmarks.bench_ingest_quality import ORDER_FLOOR, WORD_RECALL_FLOOR
 from benchmarks.bench_metadata import FLOORS
 
@@ -69,12 +70,19 @@ def _kill(report: Mapping[str, Any]) -> list[Figure]:
     return [Figure("kills that lost nothing", 1.0 if not report["faults"] else 0.0, 1.0)]
 
 
+def _extraction(report: Mapping[str, Any]) -> list[Figure]:
+    return [
+        Figure("pages/s over a bare get_text()", report["ratio"], SPEED_FLOOR),
+        Figure("the library's own, spans read", report["library_ratio"]),
+    ]
+
+
 PARTS = (
     Part("bench_ingest_quality", ("--part", "papers", "--part", "scanned"), _quality),
     Part("bench_metadata", (), _metadata),
     Part("bench_hostile", (), _hostile),
     Part("bench_kill", (), _kill),
-    Part("bench_extraction", (), folder="pdf/papers"),
+    Part("bench_extraction", (), _extraction, folder="pdf/papers"),
 )
 
 

@@ -71,13 +71,15 @@ def _find_tokens(text: str) -> list[str]:
 
 
 def _find_likeness(tokens: Sequence[str], is_ascii: bool) -> float | None:
-    words = [token for token in tokens if 1 < len(token) <= MAX_WORD_LETTERS]
+    known = _known_words()  # none of them one letter long or longer than a word
+    unknown = [token for token in tokens if token not in known]
+    words = [token for token in unknown if 1 < len(token) <= MAX_WORD_LETTERS]
     latin = words if is_ascii else [word for word in words if word.isascii() or _LATIN.fullmatch(word)]
-    if len(latin) < MIN_WORDS or len(latin) < 0.5 * len(words):
+    num_known = len(tokens) - len(unknown)
+    num_latin, num_words = num_known + len(latin), num_known + len(words)
+    if num_latin < MIN_WORDS or num_latin < 0.5 * num_words:
         return None
-    known = _known_words()
-    unknown = [word for word in latin if word not in known]
-    return (len(latin) - len(unknown) + sum(map(_plausibility, unknown))) / len(latin)
+    return (num_known + sum(map(_plausibility, latin))) / num_latin
 
 
 @lru_cache(maxsize=1)
@@ -100,7 +102,13 @@ def _plausibility(word: str) -> float:
 
 def _intact_words(tokens: Sequence[str], text: str) -> float:
     """Return 1 where words are whole, down to 0 where they are drawn letter by letter with spaces between."""
-    if len(tokens) < 40 or not _FIVE_SHORT.search(bytes([min(3, len(token)) for token in tokens])):
+    if len(tokens) < 40 or not _FIVE_SHORT.search(_lengths(tokens)):
         return 1.0
     num_split = sum(len(match) for match in _SPLIT_RUN.findall(text))
     return max(0.0, 1.0 - 2.0 * max(0.0, num_split / len(text) - 0.05))
+
+
+def _lengths(tokens: Sequence[str]) -> bytes:
+    """Return each token's length as a byte, 255 standing for all that are longer."""
+    lengths = list(map(len, tokens))
+    return bytes(lengths) if max(lengths, default=0) < 256 else bytes([min(255, length) for length in lengths])
