@@ -108,11 +108,18 @@ def take_hidden_text(page: Any, page_dict: dict[str, Any]) -> tuple[list[str], b
     return [text for raw in hidden[:MAX_HIDDEN_SPANS] if (text := clean_text(raw).strip())], has_ocr_layer
 
 
+def find_page_size(page: Any) -> tuple[float, float]:
+    """Return the unturned page's width and height in the units its text is given in, wherever its box lies in the file.
+
+    Not the crop box's: that knows neither UserUnit, by which large sheets are scaled, nor that the library begins at 0.
+    """
+    rect = page.rect
+    return (rect.height, rect.width) if page.rotation % 180 else (rect.width, rect.height)
+
+
 def find_image_cover(page: Any) -> float:
     """Return the share of the page its images cover, as if they did not overlap (strips of a scan add up)."""
-    width, height = page.cropbox.width, page.cropbox.height
-    if page.rotation % 180:
-        width, height = height, width
+    width, height = page.rect.width, page.rect.height
     area = abs(width * height)
     covered = 0.0
     for info in page.get_image_info():

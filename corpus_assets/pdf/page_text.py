@@ -6,7 +6,13 @@ from typing import Any
 
 from corpus_assets.model import PageState
 from corpus_assets.pdf.draft import PageDraft
-from corpus_assets.pdf.hidden_text import MIN_VISIBLE_SIZE, find_image_cover, has_contrast, take_hidden_text
+from corpus_assets.pdf.hidden_text import (
+    MIN_VISIBLE_SIZE,
+    find_image_cover,
+    find_page_size,
+    has_contrast,
+    take_hidden_text,
+)
 from corpus_assets.pdf.lines import Line, merge_pieces, read_lines
 from corpus_assets.pdf.lost_content import DAMAGED_FLAG, forget_warnings, has_errors, has_only_rules, is_cut_off
 from corpus_assets.pdf.mupdf import load_pymupdf
@@ -23,6 +29,7 @@ OFF_PAGE_REACH = 20_000  # points around the page in which text is looked for
 MAX_CONTENT_BYTES = 3_000_000  # larger content streams are read with the clip to the page, which bounds them
 SCAN_PAGE_COVER = 0.85
 DRAW_OBJECT = b"Do"  # the operator that paints a picture; a page whose content lacks it has none
+MAX_SHOWN_SIDE = 20_000.0  # points; a larger page's picture is too coarse to show that it is blank
 MIN_SCAN_PIXELS = 600
 MIN_OCR_SIDE = 1650  # pixels of a page's longer side, as an A5 page has at 200 dpi
 MAX_OCR_DPI = 600.0
@@ -62,13 +69,13 @@ def _read(draft: PageDraft, page: Any, settings: ParseSettings, ocr: PageReader 
     flags = pymupdf.TEXTFLAGS_DICT & ~pymupdf.TEXT_PRESERVE_IMAGES
     box = None
     contents = page.read_contents()
-    crop = page.cropbox
+    width, height = find_page_size(page)
     if len(contents) <= MAX_CONTENT_BYTES:  # what is off the page is wanted too: it is hidden text
-        box = pymupdf.Rect(-OFF_PAGE_REACH, -OFF_PAGE_REACH, OFF_PAGE_REACH, OFF_PAGE_REACH) + crop
+        box = pymupdf.Rect(-OFF_PAGE_REACH, -OFF_PAGE_REACH, width + OFF_PAGE_REACH, height + OFF_PAGE_REACH)
     else:
         draft.flags.add("off_page_text_not_read")
     page_dict = page.get_textpage(clip=box, flags=flags).extractDICT()
-    page_dict["width"], page_dict["height"] = crop.width, crop.height
+    page_dict["width"], page_dict["height"] = width, height
     draft.hidden, has_ocr_layer = take_hidden_text(page, page_dict)
     upright, sideways = read_lines(page_dict)
     draft.lines = merge_pieces(upright)
@@ -115,8 +122,15 @@ def _place_sideways(draft: PageDraft, sideways: list[Line]) -> None:
 def _read_without_text(
     draft: PageDraft, page: Any, settings: ParseSettings, ocr: PageReader | None, why_no_ocr: str
 ) -> None:
-    if has_only_rules(page) or not has_contrast(page):
+    if has_only_rules(page):
         draft.state = PageState.BLANK
+        return
+    if not has_contrast(page):
+        if max(page.rect.width, page.rect.height) <= MAX_SHOWN_SIDE:
+            draft.state = PageState.BLANK
+        else:  # shrunk to a picture that fits, letters of any size are gone: seeing nothing proves nothing
+            draft.state, draft.quality = PageState.UNREADABLE, 0.0
+            draft.reason = "something is drawn on it, but the page is too large to be looked at"
         return
     reading, reason = _ocr(page, settings, ocr, why_no_ocr)
     if reading is None:
@@ -163,7 +177,7 @@ def _has_broken_metrics(lines: list[Line]) -> bool:
 
 def _is_scan(page: Any) -> bool:
     """Return whether the page is one picture with text drawn behind or over it, as some OCR programs leave it."""
-    width, height = page.cropbox.width, page.cropbox.height
+    width, height = find_page_size(page)
     pictures = page.get_images()
     if not any(_has_shape(image[2], image[3], width, height) for image in pictures) or not height:
         return False
