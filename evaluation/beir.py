@@ -23,6 +23,9 @@ from corpus_assets.settings import IndexSettings, RetrievalMode, RetrievalSettin
 from retrieval.corpus import FTS_FILE, VECTORS_FILE, SegmentCorpus
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from corpus_assets.embedding.protocol import Embedder
 
 DOCUMENTS_FILE = "documents.json"
@@ -126,6 +129,12 @@ class BeirCorpus(SegmentCorpus):
         self._documents = documents
         self.id = folder.name
         self.num_chunks = len(documents)
+
+    def card_vectors(self) -> tuple[list[str], NDArray[np.float32]]:
+        """Return no cards: a collection has none."""
+        import numpy as np
+
+        return [], np.zeros((0, 0), dtype=np.float32)
 
     def doc_id(self, chunk_id: str) -> str:
         """Return the collection's own id of a chunk's document."""

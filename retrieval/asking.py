@@ -15,7 +15,7 @@ from retrieval.llm.usage import UsageLedger
 from retrieval.passages import Candidate, Sentence, SentenceReader
 from retrieval.plan import Plan
 from retrieval.rarity import CorpusTerms
-from retrieval.relevance import Relevance
+from retrieval.relevance import Relevance, covers_one_field
 from retrieval.rerank import CrossEncoder
 from retrieval.shortlist import Shortlist
 from retrieval.stance import StanceModel
@@ -85,6 +85,10 @@ class AskContext:
     @cached_property
     def terms(self) -> CorpusTerms:
         return CorpusTerms(self.generation)
+
+    @cached_property
+    def is_one_field(self) -> bool:
+        return covers_one_field(self.generation, self.embedder)
 
     @cached_property
     def store(self) -> StateStore:

@@ -167,7 +167,7 @@ def stage_rerank(state: AskState, ctx: AskContext) -> Outcome:
         settings=settings,
     )
     evidence = select_evidence(state.planned, ranked.candidates, sentences, k=k, max_per_paper=settings.max_per_paper)
-    relevance = judge_relevance(state.planned, evidence, sentences, ctx.terms, embedder=embedder)
+    relevance = judge_relevance(state.planned, evidence, sentences, ctx.terms, embedder, is_one_field=ctx.is_one_field)
     state = replace(
         state, candidates=ranked.candidates, sentences=sentences, evidence=tuple(evidence), relevance=relevance
     )
@@ -178,6 +178,7 @@ def stage_rerank(state: AskState, ctx: AskContext) -> Outcome:
         "scorer": ranked.scorer,
         "probability_answerable": relevance.probability,
         "is_tentative": relevance.is_tentative,
+        "is_one_field": ctx.is_one_field,
         "signals": dict(relevance.signals),
         "chunk_ids": [item.chunk_id for item in evidence],
     }

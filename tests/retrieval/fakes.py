@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
+
 from corpus_assets.fts import tokenize
 from corpus_assets.model import (
     Card,
@@ -73,8 +75,12 @@ class FakeGeneration:
         self.num_chunks = len(self._chunks)
         self.segments = [SimpleNamespace(name="main", fts=FakeFts(self._chunks), vectors=None)]
         self.cards: Mapping[str, Card] = {key: Card(key, record.label, "") for key, record in self.papers.items()}
+        self.card_rows = np.tile(np.array([[1.0, 0.0]], dtype=np.float32), (len(self.cards), 1))  # of one field
         self.clusters = ClusterMap({}, {}, float("nan"), 1.0, 1)
         self.manifest = SimpleNamespace(embedder=SimpleNamespace(name="hash"))
+
+    def card_vectors(self) -> tuple[list[str], np.ndarray]:
+        return list(self.cards), self.card_rows
 
     def _add(self, item: FakePaper) -> None:
         text = ""

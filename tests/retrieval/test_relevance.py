@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from retrieval.copilot import finish, start
 from retrieval.pipeline import run_stages
-from retrieval.relevance import ANSWER_THRESHOLD, TENTATIVE_THRESHOLD, Relevance
+from retrieval.relevance import ANSWER_THRESHOLD, TENTATIVE_THRESHOLD, Relevance, covers_one_field
 from retrieval.terms import stem, words
 from tests.retrieval.fakes import fake_context, paper
 
@@ -17,7 +19,7 @@ MEANS = {"renal": "kidney", "murine": "mouse", "oedema": "swelling", "hepatic": 
 class MeaningEmbedder:
     """Knows that some words mean the same; one dimension a meaning."""
 
-    name = "meanings"
+    name = "default"  # whose cosines between cards are known
     fingerprint = "meanings-1"
     dimension = 512
     max_tokens = 256
@@ -80,6 +82,34 @@ def test_a_name_that_no_paper_holds_is_not_guessed_at(ctx) -> None:
     assert detail_of(record)["probability_answerable"] >= TENTATIVE_THRESHOLD
     assert record.abstained and not record.citations
     assert record.abstain_reason.startswith("The nearest passages say nothing about “zorbitane”")
+
+
+def test_papers_of_many_fields_give_no_answer_in_other_words(ctx) -> None:
+    ctx.generation.card_rows = np.eye(2, dtype=np.float32)
+    record = ask(ctx, "How often had kidney swelling returned in mouse recipients?")
+    assert detail_of(record)["is_one_field"] is False
+    assert detail_of(record)["probability_answerable"] >= TENTATIVE_THRESHOLD
+    assert record.abstained and not record.citations
+
+
+@pytest.mark.parametrize(
+    ("name", "vectors", "expected"),
+    [
+        ("default", [[1, 0], [0.8, 0.6]], True),
+        ("default", [[1, 0], [0.2, 0.98]], False),
+        ("bge-small", [[1, 0], [0.6, 0.8]], False),
+        ("another model", [[1, 0], [1, 0]], False),
+        ("default", [[1, 0]], True),
+        ("default", np.zeros((0, 2)), False),
+    ],
+)
+def test_one_field_or_several(name, vectors, expected) -> None:
+    generation = SimpleNamespace(card_vectors=lambda: ([], np.asarray(vectors, dtype=np.float32)))
+    assert covers_one_field(generation, SimpleNamespace(name=name)) is expected
+
+
+def test_without_a_model_fields_are_not_told_apart() -> None:
+    assert covers_one_field(SimpleNamespace(), None) is False
 
 
 @pytest.mark.parametrize(
