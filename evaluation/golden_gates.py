@@ -120,7 +120,8 @@ def check_no_regression(quality: QualityOf) -> GateResult:
             floor,
             passed=True,
             severity="WARN",
-            detail="the published corpus shares no paper with a case of this golden set: nothing to compare with",
+            detail=quality.published_problem
+            or "the published corpus shares no paper with a case of this golden set: nothing to compare with",
             extra={"golden_hash": golden_hash},
         )
     old_decision = decide_benchmark(
@@ -242,7 +243,8 @@ def check_p95_latency(quality: QualityOf) -> GateResult:
             ceiling,
             passed=True,
             num_cases=num,
-            detail=f"p95 of {mode} {p95:.0f} ms; no other generation is published to compare with",
+            detail=f"p95 of {mode} {p95:.0f} ms; "
+            + (quality.published_problem or "no other generation is published to compare with"),
             extra=extra,
         )
     old_mode = mode if mode in before.benchmark.runs else "fts_only"

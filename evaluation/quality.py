@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from corpus_assets.errors import BadInputError
+from corpus_assets.errors import BadInputError, StoreError
 from corpus_assets.gates import GateContext, GateResult
 from evaluation.bench import FixtureBench, measure_fixture, open_embedder
 from evaluation.cases import Fixture, load_fixture
@@ -99,10 +99,23 @@ class QualityOf:
         return self._measure(self.context.candidate)
 
     @cached_property
+    def published_problem(self) -> str:
+        """Return why the published generation cannot be searched by this program, nothing when it can.
+
+        An index written by an earlier program is no reason to keep it: only a new generation can mend that.
+        """
+        try:
+            for segment in self.context.published.segments if self.context.published else ():
+                _ = segment.fts, segment.vectors  # opened when first looked at
+        except StoreError as error:
+            return error.message
+        return ""
+
+    @cached_property
     def published_measured(self) -> FixtureBench | None:
         """Return the published generation's measurements on the same set, or None without either."""
         published = self.context.published
-        return None if published is None else self._measure(published)
+        return None if published is None or self.published_problem else self._measure(published)
 
     @cached_property
     def common_paper_ids(self) -> frozenset[str]:
@@ -120,7 +133,7 @@ class QualityOf:
         the common papers, only a change of retrieval (or of a paper's text) can show.
         """
         published, common = self.context.published, self.common_paper_ids
-        if published is None or not common:
+        if published is None or not common or self.published_problem:
             return self.measured, None
         now = (
             self.measured

@@ -13,6 +13,7 @@ from corpus_assets.assets import corpus_assets, published_corpus
 from corpus_assets.build import ingest
 from corpus_assets.corpus_gates import corpus_gates
 from corpus_assets.embedding.registry import load_embedder
+from corpus_assets.errors import GateFailedError
 from corpus_assets.gates import read_gate_results
 from corpus_assets.settings import EmbeddingSettings, Settings
 from corpus_assets.store.generation import Generation, open_generation, open_published
@@ -129,6 +130,29 @@ def test_b49_publishing_a_second_version_alone_judges_that_version(copied):
     verdicts = read_gate_results(generations_dir(settings.home) / str(v2))
     assert {"recall_at_k", "no_regression", "index_agreement"} <= set(verdicts)
     assert {verdict.fingerprint.partition(":")[0] for verdict in verdicts.values()} == {own}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_worse", [False, True])
+def test_an_index_of_an_earlier_program_is_replaced_if_the_new_one_is_good(copied, monkeypatch, is_worse):
+    settings, v1 = copied.settings, copied.generation_id
+    for module in ("fts_query", "fts_build"):
+        monkeypatch.setattr(f"corpus_assets.{module}.FORMAT_VERSION", "2.99")
+    monkeypatch.setattr("corpus_assets.steps.candidate.FTS_VERSION", "2.99")
+    if is_worse:
+        monkeypatch.setattr("retrieval.lexical.tokenize", lambda query: ["nothing"])
+    gates = [*corpus_gates(), *evaluation_gates()]
+    if is_worse:
+        with pytest.raises(GateFailedError, match="known_item"):
+            ingest(settings, copied.folder, gates=gates)
+        assert published_id(settings.home) == v1
+        return
+    report = ingest(settings, copied.folder, gates=gates)
+    assert published_id(settings.home) == report.generation != v1
+    verdicts = read_gate_results(generations_dir(settings.home) / report.generation)
+    for name in ("no_regression", "p95_latency"):
+        assert verdicts[name].passed and "has format 2.1; this program reads 2.99" in verdicts[name].detail
+    assert verdicts["no_regression"].severity == "WARN"
 
 
 @pytest.mark.slow
