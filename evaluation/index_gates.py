@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from corpus_assets.store.generation import Generation, Segment
+    from retrieval.search import Hit
 
 NUM_SAMPLED = 60
 NUM_VECTOR_QUERIES = 64
@@ -63,6 +64,17 @@ class KnownItem:
         """Tell whether a hit holds the query's words, by letters and digits alone."""
         return _bare(self.query) in _bare(text)
 
+    @property
+    def is_identifier(self) -> bool:
+        return self.depth == TOP_IDENTIFIER
+
+
+def make_twin(identifier: str, text: str) -> str:
+    """Return the identifier with its last digit changed, so that it does not stand in ``text``; "" if there is none."""
+    at = max(index for index, letter in enumerate(identifier) if letter.isdigit())
+    twins = (f"{identifier[:at]}{digit}{identifier[at + 1 :]}" for digit in "0123456789" if digit != identifier[at])
+    return next((twin for twin in twins if _bare(twin) not in _bare(text)), "")
+
 
 def _bare(text: str) -> str:
     return re.sub(r"[\W_]+", "", text).casefold()
@@ -86,14 +98,27 @@ def make_known_items(chunks: Sequence[Chunk]) -> list[KnownItem]:
 
 
 def check_known_item(context: GateContext) -> GateResult:
-    """Search passages by their own words, full text only: identifiers and sentences must lead to where they stand."""
+    """Search passages by their own words, full text only: identifiers and sentences must lead to where they stand.
+
+    An identifier with one digit changed must fit the passage less: T790M is not T791M.
+    """
     from retrieval.search import search
+
+    def find(query: str) -> tuple[Hit, ...]:
+        found = search(context.candidate, query, mode="fts_only", k=TOP, settings=context.settings.retrieval)
+        return tuple(found.hits)
 
     items = make_known_items(sample_chunks(context.candidate, NUM_SAMPLED))
     missed: list[KnownItem] = []
+    num_confused = 0
     for item in items:
-        found = search(context.candidate, item.query, mode="fts_only", k=TOP, settings=context.settings.retrieval)
-        if not any(item.is_in(hit.chunk.text) for hit in found.hits[: item.depth]):
+        hits = [hit for hit in find(item.query)[: item.depth] if item.is_in(hit.chunk.text)]
+        twin = make_twin(item.query, hits[0].chunk.text) if hits and item.is_identifier else ""
+        is_confused = bool(twin) and any(
+            hit.chunk.chunk_id == hits[0].chunk.chunk_id and hit.score >= hits[0].score for hit in find(twin)
+        )
+        num_confused += is_confused
+        if not hits or is_confused:
             missed.append(item)
     if not items:
         return GateResult(
@@ -102,7 +127,9 @@ def check_known_item(context: GateContext) -> GateResult:
     value = 1 - len(missed) / len(items)
     detail = f"{len(items) - len(missed)} of {len(items)} passages are found by their own words"
     if missed:
-        detail += f"; not found: {missed[0].query[:60]!r} of {missed[0].chunk_id}"
+        detail += f"; not found, or not told apart: {missed[0].query[:60]!r} of {missed[0].chunk_id}"
+    if num_confused:
+        detail += f"; {num_confused} identifiers are found as well with a digit changed"
     return GateResult(
         "known_item",
         value,
