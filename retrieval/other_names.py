@@ -50,7 +50,7 @@ def known_names(own: Path | None) -> Mapping[str, tuple[str, ...]]:
 
 
 def read_as(question: str, names: Mapping[str, tuple[str, ...]], count: Callable[[str], int]) -> dict[str, str]:
-    """Return asked name -> the name to read it as, for names the corpus does not hold under that spelling.
+    """Return asked name, as the question spells it, -> the name to read it as, for names the corpus does not hold.
 
     ``count`` gives in how many passages a word occurs; a name of several words counts as its rarest. Of several other
     names the most frequent is taken; ties go to the first in the table.
@@ -68,7 +68,8 @@ def read_as(question: str, names: Mapping[str, tuple[str, ...]], count: Callable
             continue
         best = max(names[name], key=frequency)
         if frequency(best):
-            found[name] = best
+            spelt = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", question, re.I)
+            found[spelt.group() if spelt else name] = best
             asked = asked.replace(name, " ")
     return found
 

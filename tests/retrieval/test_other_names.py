@@ -31,7 +31,7 @@ def write_table(tmp_path, text: str):
 
 def test_a_name_no_paper_holds_is_read_as_the_one_they_do() -> None:
     readings = read_as("Does TAGRISSO help?", NAMES, counter(osimertinib=3))
-    assert readings == {"tagrisso": "osimertinib"}
+    assert readings == {"TAGRISSO": "osimertinib"}
     assert replace_names("Does TAGRISSO help?", readings) == "Does osimertinib help?"
 
 
@@ -54,7 +54,7 @@ def test_a_name_of_several_words_is_one_name() -> None:
 
 
 def test_of_several_names_the_most_frequent_is_taken() -> None:
-    assert read_as("Tagrisso?", NAMES, counter(osimertinib=1, azd9291=5)) == {"tagrisso": "AZD9291"}
+    assert read_as("Tagrisso?", NAMES, counter(osimertinib=1, azd9291=5)) == {"Tagrisso": "AZD9291"}
 
 
 def test_the_medicines_name_each_name_once() -> None:
@@ -97,16 +97,16 @@ def test_the_reader_is_told_how_a_name_was_read(tmp_path, papers) -> None:
     question = "How many patients with leptomeningeal disease were given Tagrisso 160 mg?"
     record = finish(run_stages(start(question), ctx), ctx, save=False)
     assert not record.abstained and record.question == question
-    assert "“tagrisso” is read as “osimertinib”, as the papers call it." in record.answer
+    assert "“Tagrisso” is read as “osimertinib”, as the papers call it." in record.answer
     assert next(stage.detail for stage in record.stages if stage.name == "plan")["read_as"] == {
-        "tagrisso": "osimertinib"
+        "Tagrisso": "osimertinib"
     }
 
 
 def test_an_abstention_says_it_too(tmp_path, papers) -> None:
     ctx = fake_context(tmp_path, papers, use_cache=False)
     record = finish(run_stages(start("Does Tagrisso change the eyelashes of horses in Iceland?"), ctx), ctx, save=False)
-    assert record.abstained and "“tagrisso” is read as “osimertinib”" in record.abstain_reason
+    assert record.abstained and "“Tagrisso” is read as “osimertinib”" in record.abstain_reason
 
 
 def test_a_table_of_ones_own_is_used_by_ask(tmp_path, papers) -> None:
