@@ -32,6 +32,7 @@ from corpus_assets.fts import build_fts, search_segments
 from corpus_assets.model import Chunk, PaperRecord, PaperStatus, SectionKind
 from corpus_assets.settings import IndexSettings
 from corpus_assets.vectors import build_vectors_streamed, vector_id
+from retrieval import dense
 from retrieval.corpus import FTS_FILE, VECTORS_FILE, SegmentCorpus
 from retrieval.search import search
 
@@ -192,10 +193,14 @@ def compare_vectors(corpus: SegmentCorpus, folder: Path, vectors: NDArray[np.flo
 
 
 def compare_hybrid(corpus: SegmentCorpus, embedder: QuickEmbedder, asked: Sequence[str]) -> list[Figure]:
-    """Hold the hybrid against the slower of its parts, each question in all three modes in turn."""
+    """Hold the hybrid against the slower of its parts, each question in all three modes in turn.
+
+    No mode finds the question's vector that another one, or an earlier round, has computed.
+    """
     spent: dict[str, list[float]] = {"fts_only": [], "embedding_only": [], "hybrid": []}
     for number, question in enumerate((*asked[:3], *asked)):
         for mode, values in spent.items():
+            dense.forget_questions()
             started = time.perf_counter()
             search(corpus, question, mode=mode, k=20, embedder=embedder)  # type: ignore[arg-type]
             if number >= 3:

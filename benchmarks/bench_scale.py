@@ -30,6 +30,7 @@ from benchmarks.synthetic import questions, write_papers
 from corpus_assets.build import IngestReport, ingest
 from corpus_assets.settings import EmbeddingSettings, Settings
 from corpus_assets.store.generation import open_published
+from retrieval import dense
 from retrieval.search import search
 
 PASSAGES_A_PAPER = 34.0  # of a synthetic paper of the default size
@@ -95,6 +96,7 @@ def measure_search(home: Path, num_questions: int) -> dict[str, float]:
     with open_published(home) as corpus:
         for number, question in enumerate(questions(num_questions + 3)):
             for mode, values in spent.items():
+                dense.forget_questions()
                 started = time.perf_counter()
                 search(corpus, question, mode=mode, k=20, embedder=embedder)  # type: ignore[arg-type]
                 if number >= 3:
