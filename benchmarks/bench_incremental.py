@@ -63,10 +63,29 @@ def _word_vector(word: str, dimension: int) -> NDArray[np.float32]:
     return np.random.default_rng(zlib.crc32(word.encode())).standard_normal(dimension, np.float32)
 
 
-def use_quick_embedder() -> None:
-    """Let every ingest of this process embed with the stand-in."""
-    embedder = QuickEmbedder()
+def use_quick_embedder(embedder: QuickEmbedder | None = None) -> None:
+    """Let every ingest of this process embed with the stand-in, or with one that bears another model's name."""
+    embedder = embedder or QuickEmbedder()
     corpus_assets.build._load_embedder = lambda *_: embedder  # type: ignore[assignment]
+
+
+def time_ingest(settings: Settings) -> tuple[float, IngestReport]:
+    """Ingest the settings' papers folder, which must be published, and return the seconds it took and its report."""
+    started = time.perf_counter()
+    report = ingest(settings, settings.papers_dir)
+    seconds = time.perf_counter() - started
+    assert report.published, report.notes
+    return seconds, report
+
+
+def peak_mb() -> float:
+    """Return the most memory this process has held, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def disk_mb(home: Path) -> float:
+    """Return the size of a home's files, in MB."""
+    return sum(path.stat().st_size for path in home.rglob("*") if path.is_file()) / 1e6
 
 
 def segment_files(home: Path, generation: str) -> dict[str, tuple[int, int, int]]:
@@ -84,17 +103,9 @@ def measure(work: Path, num_papers: int, repeat: int, mean_words: int = WORDS_A_
     write_papers(folder, range(num_papers), mean_words)
     figures: dict[str, float] = {}
 
-    def run() -> tuple[float, IngestReport]:
-        started = time.perf_counter()
-        report = ingest(settings, folder)
-        seconds = time.perf_counter() - started
-        assert report.published, report.notes
-        return seconds, report
-
-    figures["full"], report = run()
+    figures["full"], report = time_ingest(settings)
     figures["papers"], figures["chunks"] = report.num_papers, report.num_chunks
-    figures["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    figures["disk_mb"] = sum(path.stat().st_size for path in home.rglob("*") if path.is_file()) / 1e6
+    figures["peak_mb"], figures["disk_mb"] = peak_mb(), disk_mb(home)
     print(f"full build: {figures['full']:.1f} s, {report.num_papers} papers, {report.num_chunks} chunks", flush=True)
     first = segment_files(home, published_id(home) or "")
     path = folder / f"paper-{num_papers:06}.txt"
@@ -109,14 +120,14 @@ def measure(work: Path, num_papers: int, repeat: int, mean_words: int = WORDS_A_
         seconds = []
         for number in range(repeat):
             change(number)
-            spent, report = run()
+            spent, report = time_ingest(settings)
             seconds.append(spent)
         figures[name] = median(seconds)
         now = segment_files(home, published_id(home) or "")
         is_untouched = is_untouched and all(now.get(file) == state for file, state in first.items())
         print(f"{name}: {', '.join(f'{value:.2f}' for value in seconds)} s", flush=True)
     figures["untouched"] = float(is_untouched)
-    figures["peak_mb_end"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    figures["peak_mb_end"] = peak_mb()
     return figures
 
 

@@ -26,15 +26,14 @@ from typing import TYPE_CHECKING
 
 from benchmarks.bench_incremental import QuickEmbedder
 from benchmarks.synthetic import passages, questions
+from benchmarks.timing import p95, time_modes
 from corpus_assets.duckdb_files import connect_reader, load_full_text
 from corpus_assets.folding import fold_for_search
 from corpus_assets.fts import build_fts, search_segments
 from corpus_assets.model import Chunk, PaperRecord, PaperStatus, SectionKind
 from corpus_assets.settings import IndexSettings
 from corpus_assets.vectors import build_vectors_streamed, vector_id
-from retrieval import dense
 from retrieval.corpus import FTS_FILE, VECTORS_FILE, SegmentCorpus
-from retrieval.search import search
 
 if TYPE_CHECKING:
     import numpy as np
@@ -110,11 +109,6 @@ def times(work: Callable[[str], object], asked: Sequence[str]) -> list[float]:
         work(question)
         spent.append((time.perf_counter() - started) * 1000)
     return spent
-
-
-def p95(values: Sequence[float]) -> float:
-    """Return the nearest-rank 95th percentile."""
-    return sorted(values)[min(len(values) - 1, int(len(values) * 0.95))]
 
 
 def compare_full_text(corpus: SegmentCorpus, folder: Path, asked: Sequence[str]) -> list[Figure]:
@@ -193,18 +187,8 @@ def compare_vectors(corpus: SegmentCorpus, folder: Path, vectors: NDArray[np.flo
 
 
 def compare_hybrid(corpus: SegmentCorpus, embedder: QuickEmbedder, asked: Sequence[str]) -> list[Figure]:
-    """Hold the hybrid against the slower of its parts, each question in all three modes in turn.
-
-    No mode finds the question's vector that another one, or an earlier round, has computed.
-    """
-    spent: dict[str, list[float]] = {"fts_only": [], "embedding_only": [], "hybrid": []}
-    for number, question in enumerate((*asked[:3], *asked)):
-        for mode, values in spent.items():
-            dense.forget_questions()
-            started = time.perf_counter()
-            search(corpus, question, mode=mode, k=20, embedder=embedder)  # type: ignore[arg-type]
-            if number >= 3:
-                values.append((time.perf_counter() - started) * 1000)
+    """Hold the hybrid against the slower of its parts, each question in all three modes in turn."""
+    spent = time_modes(corpus, embedder, asked)
     slower = max(p95(spent["fts_only"]), p95(spent["embedding_only"]))
     detail = ", ".join(f"{mode} p50 {median(values):.1f} p95 {p95(values):.1f} ms" for mode, values in spent.items())
     return [Figure("hybrid: times slower part, p95", p95(spent["hybrid"]) / slower, 1.3, False, detail)]

@@ -14,27 +14,21 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import resource
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from benchmarks.bench_incremental import QuickEmbedder, use_quick_embedder
-from benchmarks.bench_latency import p95
+from benchmarks.bench_incremental import QuickEmbedder, disk_mb, peak_mb, time_ingest, use_quick_embedder
 from benchmarks.synthetic import questions, write_papers
-from corpus_assets.build import IngestReport, ingest
+from benchmarks.timing import MODES, p95, time_modes
 from corpus_assets.settings import EmbeddingSettings, Settings
 from corpus_assets.store.generation import open_published
-from retrieval import dense
-from retrieval.search import search
 
 PASSAGES_A_PAPER = 34.0  # of a synthetic paper of the default size
-MODES = ("fts_only", "embedding_only", "hybrid")
 JUDGED_FROM = 10_000
 
 
@@ -64,43 +58,28 @@ def measure(work: Path, num_passages: int, num_questions: int, repeat: int) -> d
     num_papers = max(2, round(num_passages / PASSAGES_A_PAPER))
     write_papers(folder, range(num_papers))
 
-    def run() -> tuple[float, IngestReport]:
-        started = time.perf_counter()
-        report = ingest(settings, folder)
-        seconds = time.perf_counter() - started
-        assert report.published, report.notes
-        return seconds, report
-
-    build_seconds, report = run()
+    build_seconds, report = time_ingest(settings)
     figures = {
         "papers": float(report.num_papers),
         "chunks": float(report.num_chunks),
         "build_seconds": build_seconds,
-        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        "disk_mb": sum(path.stat().st_size for path in home.rglob("*") if path.is_file()) / 1e6,
+        "peak_mb": peak_mb(),
+        "disk_mb": disk_mb(home),
     }
     figures |= measure_search(home, num_questions)
     added = []
     for number in range(repeat):
         write_papers(folder, [num_papers + number])
-        added.append(run()[0])
+        added.append(time_ingest(settings)[0])
     figures["add_seconds"] = median(added)
-    figures["noop_seconds"] = median(run()[0] for _ in range(repeat))
+    figures["noop_seconds"] = median(time_ingest(settings)[0] for _ in range(repeat))
     return figures
 
 
 def measure_search(home: Path, num_questions: int) -> dict[str, float]:
-    """Return p50 and p95 of each mode, the modes in turn for every question; no mode finds another's vector."""
-    embedder = QuickEmbedder()
-    spent: dict[str, list[float]] = {mode: [] for mode in MODES}
+    """Return p50 and p95 of each mode."""
     with open_published(home) as corpus:
-        for number, question in enumerate(questions(num_questions + 3)):
-            for mode, values in spent.items():
-                dense.forget_questions()
-                started = time.perf_counter()
-                search(corpus, question, mode=mode, k=20, embedder=embedder)  # type: ignore[arg-type]
-                if number >= 3:
-                    values.append((time.perf_counter() - started) * 1000)
+        spent = time_modes(corpus, QuickEmbedder(), questions(num_questions))
     return {
         f"{mode}_{name}_ms": value
         for mode, values in spent.items()

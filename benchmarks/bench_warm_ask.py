@@ -23,11 +23,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import corpus_assets.build
-from benchmarks.bench_incremental import QuickEmbedder
-from benchmarks.bench_latency import p95
+from benchmarks.bench_incremental import QuickEmbedder, time_ingest, use_quick_embedder
 from benchmarks.synthetic import Words, write_papers
-from corpus_assets.build import ingest
+from benchmarks.timing import p95
 from corpus_assets.embedding.registry import load_embedder
 from corpus_assets.settings import EmbeddingSettings, Settings
 from dagster_project.agent_desk import AgentDesk
@@ -52,7 +50,7 @@ def english_words() -> Words:
     return Words(VOCABULARY, first=[word for word, _ in counts.most_common()])
 
 
-def build(settings: Settings, folder: Path, num_papers: int, model: str) -> int:
+def build(settings: Settings, num_papers: int, model: str) -> int:
     """Publish a corpus whose manifest names ``model``; return the number of its passages."""
     real = load_embedder(model, settings.models_path)
 
@@ -61,12 +59,9 @@ def build(settings: Settings, folder: Path, num_papers: int, model: str) -> int:
         fingerprint = real.fingerprint
         dimension = real.dimension
 
-    embedder = StandIn()
-    corpus_assets.build._load_embedder = lambda *_: embedder  # type: ignore[assignment]
-    write_papers(folder, range(num_papers), words=english_words())
-    report = ingest(settings, folder)
-    assert report.published, report.notes
-    return report.num_chunks
+    use_quick_embedder(StandIn())
+    write_papers(settings.papers_dir, range(num_papers), words=english_words())
+    return time_ingest(settings)[1].num_chunks
 
 
 def make_questions(num: int, num_papers: int, seed: int = 13) -> list[str]:
@@ -125,7 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         folder, home = Path(scratch) / "papers", Path(scratch) / "home"
         settings = Settings(home=home, papers_dir=folder, embedding=EmbeddingSettings(model=options.model))
-        num_chunks = build(settings, folder, options.papers, options.model)
+        num_chunks = build(settings, options.papers, options.model)
         desk = AgentDesk(settings)
         desk.warm_up()
         figures = measure(desk, make_questions(options.questions, options.papers), options.rounds)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.peers.plain_sentence_transformers import read_pieces
-from benchmarks.peers.work import NUM_FOUND, Search, Work, load_reference
+from benchmarks.peers.work import NUM_FOUND, Search, Work, load_reference, read_pieces
 
 NAME = "FAISS"
 WHAT = "PyMuPDF text, SentenceTransformer.encode, IndexFlatIP"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.peers.plain_sentence_transformers import read_pieces
+from benchmarks.peers.work import read_pieces
 
 NAME = "PyMuPDF"
 WHAT = "page.get_text of every page, no index"

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.peers.plain_sentence_transformers import read_pieces
-from benchmarks.peers.work import NUM_FOUND, Search, Work
+from benchmarks.peers.work import NUM_FOUND, Search, Work, read_pieces
 from corpus_assets.duckdb_files import load_full_text
 
 NAME = "DuckDB match_bm25"

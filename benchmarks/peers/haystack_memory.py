@@ -61,7 +61,7 @@ def index(work: Work) -> Search:
     )
     pipeline = Pipeline()
     pipeline.add_component(
-        "embed", _embedders().SentenceTransformersTextEmbedder(model=str(work.model_folder), progress_bar=False)
+        "embed", _embedders().SentenceTransformersTextEmbedder(model=str(find_default_folder()), progress_bar=False)
     )
     pipeline.add_component("dense", InMemoryEmbeddingRetriever(store, top_k=100))
     pipeline.add_component("bm25", InMemoryBM25Retriever(store, top_k=100))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.peers.plain_sentence_transformers import read_pieces
-from benchmarks.peers.work import NUM_FOUND, Search, Work
+from benchmarks.peers.work import NUM_FOUND, Search, Work, read_pieces
 
 NAME = "bm25s"
 WHAT = "PyMuPDF text, BM25 with English stop words, no stemming"

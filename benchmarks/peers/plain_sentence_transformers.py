@@ -5,24 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.peers.work import CHUNK_WORDS, NUM_FOUND, Search, Work, load_reference
+from benchmarks.peers.work import NUM_FOUND, Search, Work, load_reference, read_pieces
 
 NAME = "sentence-transformers"
 WHAT = "PyMuPDF text, SentenceTransformer.encode, numpy dot product"
 PACKAGES = ("sentence_transformers", "pymupdf")
 IS_DENSE = True
-
-
-def read_pieces(files: Sequence[Path]) -> list[str]:
-    """Return the files' words in pieces of equal size."""
-    import pymupdf
-
-    pieces = []
-    for file in files:
-        with pymupdf.open(file) as document:
-            words = " ".join(page.get_text() for page in document).split()
-        pieces += [" ".join(words[start : start + CHUNK_WORDS]) for start in range(0, len(words), CHUNK_WORDS)]
-    return pieces
 
 
 def ingest(files: Sequence[Path], scratch: Path) -> int:

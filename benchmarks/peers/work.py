@@ -21,6 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.timing import p95
 from corpus_assets.embedding.packaged import find_default_folder
 from evaluation.beir import BeirData, load_beir
 
@@ -74,11 +75,6 @@ class Work:
     def scifact(self) -> BeirData:
         return load_beir(self.data_dir / "beir" / "scifact", "test")
 
-    @property
-    def model_folder(self) -> Path:
-        """Return the folder of the embedding model all dense peers use."""
-        return find_default_folder()
-
     def papers(self, num: int) -> list[Path]:
         """Return the first ``num`` PDFs by name (0: all)."""
         files = sorted((self.data_dir / "pdf" / "papers").glob("*.pdf"))
@@ -98,6 +94,18 @@ class Work:
     @property
     def doc_ids(self) -> list[str]:
         return [document.doc_id for document in self.scifact.documents]
+
+
+def read_pieces(files: Sequence[Path]) -> list[str]:
+    """Return the files' words in pieces of equal size."""
+    import pymupdf
+
+    pieces = []
+    for file in files:
+        with pymupdf.open(file) as document:
+            words = " ".join(page.get_text() for page in document).split()
+        pieces += [" ".join(words[start : start + CHUNK_WORDS]) for start in range(0, len(words), CHUNK_WORDS)]
+    return pieces
 
 
 def load_reference() -> Any:
@@ -155,7 +163,7 @@ def judge(data: BeirData, search: Search) -> tuple[float, float]:
             started = time.perf_counter()
             found[query_id] = search(text)[:NUM_FOUND]
             spent.append((time.perf_counter() - started) * 1000)
-        p95s.append(sorted(spent)[int(len(spent) * 0.95)])
+        p95s.append(p95(spent))
     values: Mapping[str, Mapping[str, float]] = measure(data.qrels, found, ("ndcg@10",))
     return mean(values["ndcg@10"].values()), median(p95s)
 
