@@ -8,13 +8,13 @@ from functools import cache
 from pathlib import Path
 
 from corpus_assets.errors import BadInputError
-from retrieval.terms import fold, words
+from retrieval.terms import words
 
 MEDICINES = Path(__file__).parent / "data" / "medicine_names.tsv"
 
 
 def read_names(path: Path) -> dict[str, tuple[str, ...]]:
-    """Return folded name -> the other names of the same thing, in their order in the table.
+    """Return case-folded name -> the other names of the same thing, in their order in the table.
 
     One thing a line, its names separated by tabs; empty lines and those that begin with # are left out. Raises
     ``BadInputError`` with the line for a file that cannot be read, a line of one name, or a name on two lines.
@@ -32,10 +32,10 @@ def read_names(path: Path) -> dict[str, tuple[str, ...]]:
         if len(names) < 2:
             raise BadInputError(f"{path} line {number} has one name: “{line.strip()}”.", hint=hint)
         for name in names:
-            if fold(name) in found:
+            if name.casefold() in found:
                 raise BadInputError(f"{path} line {number}: “{name}” is named before.", hint=hint)
         for name in names:
-            found[fold(name)] = tuple(other for other in names if other != name)
+            found[name.casefold()] = tuple(other for other in names if other != name)
     return found
 
 
@@ -56,28 +56,31 @@ def read_as(question: str, names: Mapping[str, tuple[str, ...]], count: Callable
     names the most frequent is taken; ties go to the first in the table.
     """
     found: dict[str, str] = {}
-    asked = fold(question)
 
     def frequency(name: str) -> int:
         return min((count(word) for word in words(name)), default=0)
 
-    present = set(words(question))
-    for name in sorted((name for name in names if words(name)[0] in present), key=len, reverse=True):
-        match = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", asked)
+    asked = question.casefold()
+    for name in sorted((name for name in names if name in asked), key=len, reverse=True):
+        match = whole(name).search(question)
         if match is None or frequency(name):
             continue
         best = max(names[name], key=frequency)
         if frequency(best):
-            spelt = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", question, re.I)
-            found[spelt.group() if spelt else name] = best
-            asked = asked.replace(name, " ")
+            found[match.group()] = best
+            question = whole(name).sub(" ", question)
     return found
+
+
+def whole(name: str) -> re.Pattern[str]:
+    """Return the pattern of a name in whatever case, no part of a longer word."""
+    return re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])", re.I)
 
 
 def replace_names(question: str, readings: Mapping[str, str]) -> str:
     """Return the question with each asked name, in whatever case, replaced by the name it is read as."""
     for asked, name in readings.items():
-        question = re.sub(rf"(?<![\w-]){re.escape(asked)}(?![\w-])", lambda _, new=name: new, question, flags=re.I)  # type: ignore[misc]
+        question = whole(asked).sub(name.replace("\\", r"\\"), question)
     return question
 
 

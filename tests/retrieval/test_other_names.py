@@ -53,6 +53,12 @@ def test_a_name_of_several_words_is_one_name() -> None:
     assert replace_names("Who has a Heart attack?", readings) == "Who has a myocardial infarction?"
 
 
+def test_what_is_said_to_be_read_is_replaced_whatever_its_letters(tmp_path) -> None:
+    names = read_names(write_table(tmp_path, "Münzöl\tthe \\1 oil\n++\tplus\n"))
+    readings = read_as("Does MÜNZÖL or ++ help?", names, counter(the=1, oil=1, plus=2, **{"1": 1}))
+    assert replace_names("Does MÜNZÖL or ++ help?", readings) == "Does the \\1 oil or plus help?"
+
+
 def test_of_several_names_the_most_frequent_is_taken() -> None:
     assert read_as("Tagrisso?", NAMES, counter(osimertinib=1, azd9291=5)) == {"Tagrisso": "AZD9291"}
 
