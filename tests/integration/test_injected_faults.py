@@ -22,7 +22,6 @@ from corpus_assets.store.manifest import MANIFEST_FILE
 from corpus_assets.store.papers_file import write_papers
 from corpus_assets.store.publish import point_to, published_id
 from evaluation.gates import evaluation_gates
-from evaluation.index_gates import make_twin
 from tests.integration.metals import Workshop, build_workshop
 
 
@@ -244,12 +243,6 @@ def test_a_broken_tokeniser_is_stopped(workshop, tmp_path, monkeypatch):
         monkeypatch.setattr(module, "fold_for_search", fold_without_digits)
     results = judge(workshop, build_faulty(workshop, tmp_path / "faulty", lambda parts: None), only=("known_item",))
     assert "known_item" in failed(results), results["known_item"].detail
-
-
-def test_a_twin_is_another_identifier_that_the_text_does_not_hold():
-    assert make_twin("T790M", "T790M, T791M and IL-17") == "T792M"
-    assert make_twin("IL-17", "IL-17") == "IL-10"
-    assert make_twin("A1", " ".join(f"A{digit}" for digit in range(10))) == ""
 
 
 def test_changed_bytes_are_stopped_and_never_published(workshop, tmp_path):
