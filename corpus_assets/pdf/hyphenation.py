@@ -46,7 +46,8 @@ _BOUND = frozenset(_BOUND_TEXT.split())
 _CLOSED = frozenset({"de", "di", "dis", "il", "im", "in", "mis", "syn", "trans", "un"})  # dissatisfied, unnamed
 
 _HYPHENS = "-‐"
-_LONG_WORD = re.compile(r"\w+(?:-\w+)*")
+# UTF-8 bytes: what cannot stand in a word or a compound becomes a space; what is not ASCII is looked at later.
+_SPACED = bytes(byte if byte >= 128 or chr(byte).isalnum() or byte in b"_-" else 32 for byte in range(256))
 _WORD = re.compile(r"[^\W\d_]+(?:[-‐][^\W\d_]+)*")
 _LINE_END_HYPHEN = re.compile(r"[-‐]\n")
 _WORD_BEFORE = re.compile(r"\S{1,40}$")  # bounded: a sequence of 30,000 letters is one word
@@ -64,12 +65,12 @@ class Joiner:
 
     def __init__(self, lines: Iterable[str]) -> None:
         text = _drop_broken_words("\n".join(lines)).lower().replace("‐", "-")
-        self._words = Counter(_find_words(text))
-        self._hyphenated = Counter({word: self._words[word] for word in self._words if "-" in word})
+        self._words = _count_words(text)
+        self._hyphenated = Counter({word: count for word, count in self._words.items() if b"-" in word})
         for word in self._hyphenated:
             del self._words[word]
         for word, count in self._hyphenated.items():
-            for part in word.split("-"):
+            for part in word.split(b"-"):
                 self._words[part] += count
 
     def join(self, before: str, after: str) -> tuple[str, str]:
@@ -135,15 +136,15 @@ class Joiner:
         if right[0].isupper() and not (left.isupper() and right.isupper() and len(left) > 2):
             return False
         whole, hyphenated = low_left + low_right, f"{low_left}-{low_right}"
-        num_whole, num_hyphenated = self._words[whole], self._hyphenated[hyphenated]
+        num_whole, num_hyphenated = self._words[whole.encode()], self._hyphenated[hyphenated.encode()]
         if num_whole != num_hyphenated:
             return num_whole > num_hyphenated
         if is_word(whole):
             return True
         if left.isupper() and right.islower():
             return False
-        left_known = is_word(low_left) or self._words[low_left] > 1
-        right_known = is_word(low_right) or self._words[low_right] > 1
+        left_known = is_word(low_left) or self._words[low_left.encode()] > 1
+        right_known = is_word(low_right) or self._words[low_right.encode()] > 1
         if low_right in _COMPOUND_TAILS and (left_known or len(left) >= 4) and low_left not in _BOUND:
             return False
         if low_left in _COMPOUND_HEADS and right_known:
@@ -155,14 +156,13 @@ class Joiner:
         return not (left_known and right_known and len(left) >= 3 and len(right) >= 4)
 
 
-def _find_words(text: str) -> list[str]:
-    """Return the words and compounds (as ``_WORD`` finds them, at half the cost: most have letters alone)."""
-    words: list[str] = []
-    for word in _LONG_WORD.findall(text):
-        if word.isalpha():
-            words.append(word)
-        else:
-            words.extend(_WORD.findall(word))
+def _count_words(text: str) -> Counter[bytes]:
+    """Count the words and compounds (as ``_WORD`` finds them), in UTF-8: most are told apart as bytes, far faster."""
+    words = Counter(text.encode("utf-8", "surrogatepass").translate(_SPACED).split())
+    for word in [word for word in words if not (word.isascii() and word.isalpha())]:
+        count = words.pop(word)
+        for found in _WORD.findall(word.decode("utf-8", "surrogatepass")):
+            words[found.encode()] += count
     return words
 
 

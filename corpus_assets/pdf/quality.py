@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from corpus_assets.pdf.lexicon import load_lexicon, load_trigrams
 from corpus_assets.pdf.lines import Line
@@ -16,11 +17,13 @@ MIN_WORDS = 12  # fewer are too few to judge by the lexicon
 
 _WORD = re.compile(r"\w+")
 _TOKEN = re.compile(r"[^\W\d_]+")
+# UTF-8 bytes: what is no letter, digit or underscore of ASCII becomes a space; what is not ASCII is looked at later.
+_SPACED = bytes(byte if byte >= 128 or chr(byte).isalnum() or byte == ord("_") else 32 for byte in range(256))
 _TWO_LETTER_WORDS = "an as at be by de do du el en et if in is it la le no of on or so to un us we"
 _TWO_LETTERS = frozenset(_TWO_LETTER_WORDS.split())
 _CID = re.compile(r"\(cid:\d+\)")
 _SPLIT_RUN = re.compile(r"(?:\b[a-z]{1,2} ){5,}")
-_FIVE_SHORT = re.compile(rb"[\x01\x02]{5}")  # of token lengths: without it no run is split
+_FOUR_SHORT = re.compile(rb"[\x01\x02]{4}")  # of token lengths: without it no run is split
 _LATIN = re.compile("[a-zA-Zà-öø-ÿĀ-ſ]+")
 
 
@@ -40,12 +43,13 @@ def measure_text(text: str, num_bad: int = 0) -> float:
     if "(cid:" in text:
         num_bad += sum(len(match) for match in _CID.findall(text))
     intact = max(0.0, 1.0 - 3.0 * num_bad / num_chars)
-    tokens = _find_tokens(text.lower())
-    likeness = _find_likeness(tokens, text.isascii())
+    words = _split(text)
+    likeness = _find_likeness(words, text.isascii())
+    whole = _intact_words(words, text)
     if likeness is None:
-        return round(intact * _intact_words(tokens, text), 3)
+        return round(intact * whole, 3)
     readable = min(1.0, max(0.0, (likeness - LIKENESS_OF_GARBAGE) / (LIKENESS_OF_TEXT - LIKENESS_OF_GARBAGE)))
-    return round(intact * readable * _intact_words(tokens, text), 3)
+    return round(intact * readable * whole, 3)
 
 
 def measure_likeness(text: str) -> float | None:
@@ -53,33 +57,47 @@ def measure_likeness(text: str) -> float | None:
 
     English papers have .85 and more. None for too few words in Latin letters.
     """
-    return _find_likeness(_find_tokens(text.lower()), text.isascii())
+    return _find_likeness(_split(text), text.isascii())
 
 
-def _find_tokens(text: str) -> list[str]:
-    """Return the runs of letters (as ``_TOKEN`` finds them, at half the cost: most words have no digits)."""
-    words = _WORD.findall(text)
-    if all(map(str.isalpha, words)):
-        return words
-    tokens: list[str] = []
-    for word in words:
-        if word.isalpha():
-            tokens.append(word)
-        else:
-            tokens.extend(_TOKEN.findall(word))
-    return tokens
+class _Words(NamedTuple):
+    """A text's runs of letters: those of the lexicon counted, the others in order; ``lengths`` are for a sieve."""
+
+    num_known: int
+    unknown: list[str]
+    lengths: bytes
 
 
-def _find_likeness(tokens: Sequence[str], is_ascii: bool) -> float | None:
-    known = _known_words()  # none of them one letter long or longer than a word
-    unknown = [token for token in tokens if token not in known]
-    words = [token for token in unknown if 1 < len(token) <= MAX_WORD_LETTERS]
+def _split(text: str) -> _Words:
+    """Find the runs of letters; as bytes, which is five times as fast, wherever a word is plain and known."""
+    raw = text.lower().encode("utf-8", "surrogatepass").translate(_SPACED).split()
+    plain = _plain_words()
+    others = [word for word in raw if word not in plain]
+    num_known = len(raw) - len(others)
+    known = _known_words()
+    unknown: list[str] = []
+    for word in _WORD.findall(b" ".join(others).decode("utf-8", "surrogatepass")):
+        for token in (word,) if word.isalpha() else _TOKEN.findall(word):
+            if token in known:
+                num_known += 1
+            else:
+                unknown.append(token)
+    return _Words(num_known, unknown, _lengths(raw))
+
+
+def _find_likeness(found: _Words, is_ascii: bool) -> float | None:
+    words = [token for token in found.unknown if 1 < len(token) <= MAX_WORD_LETTERS]
     latin = words if is_ascii else [word for word in words if word.isascii() or _LATIN.fullmatch(word)]
-    num_known = len(tokens) - len(unknown)
-    num_latin, num_words = num_known + len(latin), num_known + len(words)
+    # known words are none of them one letter long or longer than a word
+    num_latin, num_words = found.num_known + len(latin), found.num_known + len(words)
     if num_latin < MIN_WORDS or num_latin < 0.5 * num_words:
         return None
-    return (num_known + sum(map(_plausibility, latin))) / num_latin
+    return (found.num_known + sum(map(_plausibility, latin))) / num_latin
+
+
+@lru_cache(maxsize=1)
+def _plain_words() -> frozenset[bytes]:
+    return frozenset(word.encode("ascii") for word in _known_words() if word.isascii())
 
 
 @lru_cache(maxsize=1)
@@ -100,15 +118,15 @@ def _plausibility(word: str) -> float:
     return (sum(1 for start in range(num) if marked[start : start + 3] in trigrams) / num) ** 2
 
 
-def _intact_words(tokens: Sequence[str], text: str) -> float:
+def _intact_words(words: _Words, text: str) -> float:
     """Return 1 where words are whole, down to 0 where they are drawn letter by letter with spaces between."""
-    if len(tokens) < 40 or not _FIVE_SHORT.search(_lengths(tokens)):
+    if words.num_known + len(words.unknown) < 40 or not _FOUR_SHORT.search(words.lengths):
         return 1.0
     num_split = sum(len(match) for match in _SPLIT_RUN.findall(text))
     return max(0.0, 1.0 - 2.0 * max(0.0, num_split / len(text) - 0.05))
 
 
-def _lengths(tokens: Sequence[str]) -> bytes:
-    """Return each token's length as a byte, 255 standing for all that are longer."""
-    lengths = list(map(len, tokens))
+def _lengths(words: Sequence[bytes]) -> bytes:
+    """Return each word's length as a byte, 255 standing for all that are longer."""
+    lengths = list(map(len, words))
     return bytes(lengths) if max(lengths, default=0) < 256 else bytes([min(255, length) for length in lengths])
