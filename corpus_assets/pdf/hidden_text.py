@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 from corpus_assets.pdf.mupdf import load_pymupdf
@@ -16,6 +17,7 @@ MAX_RENDER_PIXELS = 4_000_000
 MAX_HIDDEN_SPANS = 5_000  # of a page that are kept to be shown
 MIN_ALPHA = 64  # of 255
 
+_HOW_DRAWN = itemgetter("size", "char_flags", "alpha", "color")  # of a span
 _DRAWN = 16 | 32  # mupdf's FZ_STEXT_FILLED, FZ_STEXT_STROKED
 # Every alternative below holds one of these; looking for them first is forty times as fast.
 _INSTRUCTION_WORDS = ("instruction", "prompt", "guideline", "context", "rules", "text", "model", "gpt", "claude", "llm",
@@ -52,6 +54,8 @@ def take_hidden_text(page: Any, page_dict: dict[str, Any]) -> tuple[list[str], b
     page-wide image, as OCR programs put it), or drawn without contrast against what is behind it; the last is seen by
     rendering the page once.
     """
+    if not _may_hide(page_dict):
+        return [], False
     hidden: list[str] = []
     suspects: list[dict[str, Any]] = []
     tiny: list[dict[str, Any]] = []
@@ -93,7 +97,7 @@ def take_hidden_text(page: Any, page_dict: dict[str, Any]) -> tuple[list[str], b
                 else:
                     suspects.append(span)
     if suspects:
-        picture = _PagePicture(page, [span["bbox"] for span in suspects])
+        picture = PagePicture(page, [span["bbox"] for span in suspects])
         removed.update(id(span) for span in suspects if not picture.has_contrast(span["bbox"]))
         has_visible = has_visible or any(id(span) not in removed for span in suspects)
     if has_visible:  # where all text is tiny, the page is drawn to another scale
@@ -106,6 +110,23 @@ def take_hidden_text(page: Any, page_dict: dict[str, Any]) -> tuple[list[str], b
                     line["spans"] = [span for span in line["spans"] if id(span) not in removed]
                 block["lines"] = [line for line in block["lines"] if line["spans"]]
     return [text for raw in hidden[:MAX_HIDDEN_SPANS] if (text := clean_text(raw).strip())], has_ocr_layer
+
+
+def _may_hide(page_dict: dict[str, Any]) -> bool:
+    """Return whether any text is off the page or drawn otherwise than in sight: a sieve, which most pages pass."""
+    width, height = page_dict["width"], page_dict["height"]
+    styles: set[tuple[float, int, int, int]] = set()
+    for block in page_dict["blocks"]:
+        if block["type"] == 0:
+            for line in block["lines"]:
+                x0, y0, x1, y1 = line["bbox"]
+                if x1 < 0 or y1 < 0 or x0 > width or y0 > height:
+                    return True
+                styles.update(map(_HOW_DRAWN, line["spans"]))
+    return not all(
+        size >= MIN_VISIBLE_SIZE and char_flags & _DRAWN and alpha >= MIN_ALPHA and not _is_near_white(color)
+        for size, char_flags, alpha, color in styles
+    )
 
 
 def find_page_size(page: Any) -> tuple[float, float]:
@@ -128,7 +149,7 @@ def find_image_cover(page: Any) -> float:
     return min(1.0, covered / area) if area else 0.0
 
 
-class _PagePicture:
+class PagePicture:
     """The part of the page that holds some boxes, in grey; unrotated, so that the boxes point into it."""
 
     def __init__(self, page: Any, boxes: Sequence[tuple[float, float, float, float]]) -> None:

@@ -20,7 +20,7 @@ _BAD_CHARS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ufffd\ue000-\uf8ff\U000f00
 _BOLD_FLAG, _ITALIC_FLAG = 16, 2  # mupdf's, of a span
 _BOLD_FONT_PARTS = ("bold", "black", "heavy", "semibold", "demi", "-medi", "cmbx", "cmssbx", "sfbx", "-bd")
 
-Piece = tuple[str, float, float, int]
+Piece = tuple[list[str], float, float, int]
 
 
 class Line:
@@ -29,8 +29,8 @@ class Line:
     ``bold`` and ``italic`` are shares of the characters, ``bold_prefix`` how many characters at the start are bold.
     ``order`` is the place in which the file draws the line.
     ``num_bad`` counts characters that stand for nothing (control, private use, U+FFFD).
-    ``pieces`` are ``(text, size, baseline, style)``, style being BOLD and ITALIC added up, until :meth:`finish`
-    reads them.
+    ``pieces`` are ``(texts, size, baseline, style)``, style being BOLD and ITALIC added up, until :meth:`finish`
+    reads them; the texts are those of the file's spans, which end at every wide space.
     """
 
     __slots__ = (
@@ -92,9 +92,9 @@ class Line:
         """Take in a piece of the same printed line that stands to the right."""
         gap = max(other.x0 - self.x1, self.x0 - other.x1)
         if self.pieces and gap > 0.12 * min(self.pieces[-1][1], other.pieces[0][1]):
-            text, size, baseline, style = self.pieces[-1]
-            if not text.endswith(" ") and not other.pieces[0][0].startswith(" "):
-                self.pieces[-1] = (text + " ", size, baseline, style)
+            texts = self.pieces[-1][0]
+            if not texts[-1].endswith(" ") and not other.pieces[0][0][0].startswith(" "):
+                texts[-1] += " "
         self.pieces.extend(other.pieces)
         self.x0, self.x1 = min(self.x0, other.x0), max(self.x1, other.x1)
         self.y0, self.y1 = min(self.y0, other.y0), max(self.y1, other.y1)
@@ -102,23 +102,30 @@ class Line:
     def finish(self) -> None:
         """Fill text, size and style from the pieces."""
         pieces = self.pieces
-        raw, size, baseline, style = pieces[0]
+        texts, size, baseline, style = pieces[0]
         is_uniform = True
         for piece in pieces[1:]:
             if piece[1] != size or piece[2] != baseline or piece[3] != style:
                 is_uniform = False
                 break
         if is_uniform:
+            raw = texts[0] if len(texts) == 1 else "".join(texts)
             if len(pieces) > 1:
-                raw = "".join([piece[0] for piece in pieces])
+                raw += "".join(["".join(piece[0]) for piece in pieces[1:]])
             self.size, self.baseline = size, baseline
-            text = clean_text(raw)
+            is_plain = raw.isascii() and raw.isprintable()
+            text = raw if is_plain else clean_text(raw)
             if style:
                 self.italic = 1.0 if style & ITALIC else 0.0
                 if style & BOLD:
                     self.bold, self.bold_prefix = 1.0, len(text.strip())
         else:
             raw, text = self._join_pieces()
+            is_plain = raw.isascii() and raw.isprintable() and text.isascii()
+        if is_plain and "`" not in text:  # as most lines are; nothing of what follows applies
+            text = text.strip()
+            self.text = " ".join(text.split()) if "  " in text else text
+            return
         if not text.isascii() or "`" in text:
             text = normalize("NFC", text)  # a mark may be a piece of its own
             self.is_rtl = RIGHT_TO_LEFT.search(text) is not None
@@ -140,7 +147,8 @@ class Line:
         num_bold = num_italic = num_all = 0
         bold_prefix, in_prefix = 0, True
         smallest = self.pieces[0][1]
-        for raw, size, baseline, style in self.pieces:
+        pieces = [(raw, size, baseline, style) for texts, size, baseline, style in self.pieces for raw in texts]
+        for raw, size, baseline, style in pieces:
             length = len(raw.strip())
             key = (size, baseline)
             weights[key] = weights.get(key, 0) + length
@@ -159,11 +167,11 @@ class Line:
         self.bold = num_bold / num_all if num_all else 0.0
         self.bold_prefix = bold_prefix
         self.italic = num_italic / num_all if num_all else 0.0
-        raws = "".join([piece[0] for piece in self.pieces])
+        raws = "".join([piece[0] for piece in pieces])
         if smallest >= 0.86 * size:  # nothing is small enough to be raised or lowered
             return raws, clean_text(raws)
         parts = []
-        for raw, piece_size, piece_baseline, _ in self.pieces:
+        for raw, piece_size, piece_baseline, _ in pieces:
             cleaned = clean_text(raw)
             if piece_size < 0.86 * size:
                 rise = baseline - piece_baseline
@@ -219,22 +227,33 @@ def read_lines(page_dict: Mapping[str, Any]) -> tuple[list[Line], list[Line]]:
         for line in upright:
             line.x0, line.x1 = line.x0 - shift_x, line.x1 - shift_x
             line.y0, line.y1 = line.y0 - shift_y, line.y1 - shift_y
-            line.pieces = [(text, size, baseline - shift_y, style) for text, size, baseline, style in line.pieces]
+            line.pieces = [(texts, size, baseline - shift_y, style) for texts, size, baseline, style in line.pieces]
     sideways = [line for lines in by_direction.values() for line in lines]
     return upright, sideways
 
 
 def _read_pieces(spans: Sequence[Mapping[str, Any]], direction: tuple[int, int]) -> tuple[list[Piece], int]:
     """Return a line's pieces and the number of their characters."""
-    dx, dy = direction
-    if direction == UPRIGHT:
-        pieces = [(s["text"], s["size"], s["origin"][1], find_style(s["font"], s["flags"])) for s in spans]
-    else:
-        pieces = [
-            (s["text"], s["size"], s["origin"][1] * dx - s["origin"][0] * dy, find_style(s["font"], s["flags"]))
+    if direction != UPRIGHT:
+        dx, dy = direction
+        pieces: list[Piece] = [
+            ([s["text"]], s["size"], s["origin"][1] * dx - s["origin"][0] * dy, find_style(s["font"], s["flags"]))
             for s in spans
         ]
-    return pieces, sum([len(piece[0]) for piece in pieces])
+        return pieces, sum([len(s["text"]) for s in spans])
+    first = spans[0]
+    size, baseline, flags, font = first["size"], first["origin"][1], first["flags"], first["font"]
+    texts = [s["text"] for s in spans]
+    for s in spans:
+        if s["origin"][1] != baseline or s["size"] != size or s["flags"] != flags or s["font"] != font:
+            pieces = [
+                ([text], s["size"], s["origin"][1], find_style(s["font"], s["flags"]))
+                for text, s in zip(texts, spans, strict=True)
+            ]
+            break
+    else:
+        pieces = [(texts, size, baseline, find_style(font, flags))]
+    return pieces, sum(map(len, texts))
 
 
 def _turn_box(box: tuple[float, float, float, float], direction: tuple[int, int]) -> tuple[float, float, float, float]:
@@ -253,15 +272,21 @@ def merge_pieces(lines: Iterable[Line]) -> list[Line]:
         if last is not None and _touches(last, line):
             last.absorb(line)
             continue
-        for piece in line.pieces:
-            if piece[0] and not piece[0].isspace():
-                merged.append(line)
-                last = line
-                break
+        if _has_print(line):
+            merged.append(line)
+            last = line
     for order, line in enumerate(merged):
         line.order = order
         line.finish()
     return _drop_doubles([line for line in merged if line.text])
+
+
+def _has_print(line: Line) -> bool:
+    for texts, _, _, _ in line.pieces:
+        for text in texts:
+            if text and not text.isspace():
+                return True
+    return False
 
 
 def _touches(left: Line, right: Line) -> bool:
@@ -275,7 +300,7 @@ def _touches(left: Line, right: Line) -> bool:
         return False
     if -0.3 * size < right.x0 - left.x1 < 0.55 * size:
         return True
-    return -0.3 * size < left.x0 - right.x1 < 0.55 * size and RIGHT_TO_LEFT.search(left.pieces[0][0]) is not None
+    return -0.3 * size < left.x0 - right.x1 < 0.55 * size and RIGHT_TO_LEFT.search(left.pieces[0][0][0]) is not None
 
 
 def _drop_doubles(lines: list[Line]) -> list[Line]:

@@ -23,7 +23,8 @@ _TWO_LETTER_WORDS = "an as at be by de do du el en et if in is it la le no of on
 _TWO_LETTERS = frozenset(_TWO_LETTER_WORDS.split())
 _CID = re.compile(r"\(cid:\d+\)")
 _SPLIT_RUN = re.compile(r"(?:\b[a-z]{1,2} ){5,}")
-_FOUR_SHORT = re.compile(rb"[\x01\x02]{4}")  # of token lengths: without it no run is split
+_FOUR_SHORT = re.compile(rb"[\x01\x02]{4,}")  # of words' lengths
+_FOUR_LETTERS = re.compile("(?:[a-z]{1,2} ){3}[a-z]{1,2}")
 _LATIN = re.compile("[a-zA-Zà-öø-ÿĀ-ſ]+")
 
 
@@ -61,28 +62,29 @@ def measure_likeness(text: str) -> float | None:
 
 
 class _Words(NamedTuple):
-    """A text's runs of letters: those of the lexicon counted, the others in order; ``lengths`` are for a sieve."""
+    """A text's runs of letters: those of the lexicon counted, the others in order."""
 
     num_known: int
     unknown: list[str]
-    lengths: bytes
 
 
 def _split(text: str) -> _Words:
     """Find the runs of letters; as bytes, which is five times as fast, wherever a word is plain and known."""
     raw = text.lower().encode("utf-8", "surrogatepass").translate(_SPACED).split()
     plain = _plain_words()
-    others = [word for word in raw if word not in plain]
-    num_known = len(raw) - len(others)
+    rest = [word for word in raw if word not in plain]
+    others = [word for word in rest if not word.isdigit()]
+    num_known = len(raw) - len(rest)
+    words = _WORD.findall(b" ".join(others).decode("utf-8", "surrogatepass"))
+    tokens: list[str] = []
+    for word in words:
+        if word.isalpha():
+            tokens.append(word)
+        else:
+            tokens.extend(_TOKEN.findall(word))
     known = _known_words()
-    unknown: list[str] = []
-    for word in _WORD.findall(b" ".join(others).decode("utf-8", "surrogatepass")):
-        for token in (word,) if word.isalpha() else _TOKEN.findall(word):
-            if token in known:
-                num_known += 1
-            else:
-                unknown.append(token)
-    return _Words(num_known, unknown, _lengths(raw))
+    unknown = [token for token in tokens if token not in known]
+    return _Words(num_known + len(tokens) - len(unknown), unknown)
 
 
 def _find_likeness(found: _Words, is_ascii: bool) -> float | None:
@@ -120,13 +122,15 @@ def _plausibility(word: str) -> float:
 
 def _intact_words(words: _Words, text: str) -> float:
     """Return 1 where words are whole, down to 0 where they are drawn letter by letter with spaces between."""
-    if words.num_known + len(words.unknown) < 40 or not _FOUR_SHORT.search(words.lengths):
+    if words.num_known + len(words.unknown) < 40 or not _has_short_run(text.split(" ")):
         return 1.0
     num_split = sum(len(match) for match in _SPLIT_RUN.findall(text))
     return max(0.0, 1.0 - 2.0 * max(0.0, num_split / len(text) - 0.05))
 
 
-def _lengths(words: Sequence[bytes]) -> bytes:
-    """Return each word's length as a byte, 255 standing for all that are longer."""
+def _has_short_run(words: Sequence[str]) -> bool:
+    """Return whether four words in a row have but a letter or two: a sieve, without which no run is split."""
     lengths = list(map(len, words))
-    return bytes(lengths) if max(lengths, default=0) < 256 else bytes([min(255, length) for length in lengths])
+    sizes = bytes(lengths) if max(lengths, default=0) < 256 else bytes([min(255, length) for length in lengths])
+    runs = [" ".join(words[run.start() : run.end()]) for run in _FOUR_SHORT.finditer(sizes)]
+    return any(map(_FOUR_LETTERS.search, runs))
