@@ -194,4 +194,4 @@ def _recase(name: str) -> str:
 
 
 def _fold(text: str) -> str:
-    return "".join(char for char in unicodedata.normalize("NFKD", text).casefold() if char.isalnum())
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", text).casefold()))

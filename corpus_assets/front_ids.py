@@ -54,6 +54,7 @@ _ARXIV_STAMP = re.compile(
 _ARXIV_FILE = re.compile(r"^(?:arxiv[-_ .:]?)?(\d{4}\.\d{4,5}(?:v\d+)?)(?:\.pdf|\.txt|\.md)?$", re.IGNORECASE)
 
 _YEAR = r"((?:1[89]|20)\d\d)"
+_HAS_YEAR = re.compile(_YEAR)  # which every rule below asks for
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _FULL_DATE = (
@@ -204,6 +205,8 @@ def find_year(front: FrontMatter) -> tuple[int | None, str]:
             return year, "xmp"
     best: tuple[int, int, int] | None = None  # rank, -order, year
     for order, (text, in_body) in enumerate(_publication_texts(front.lines)):
+        if not _HAS_YEAR.search(text):
+            continue
         for rank, pattern in _YEAR_RULES:
             if in_body and rank < MIN_RANK_IN_BODY:
                 break
@@ -221,7 +224,10 @@ def _publication_texts(lines: Sequence[FrontLine]) -> Iterator[tuple[str, bool]]
     """Yield page 1's lines and whether each is body text; a label alone comes with the date below it."""
     page = [line for line in lines if line.page == 1]
     bottom = max((line.y for line in page), default=0.0)
-    sizes = Counter(line.font_size for line in page for _ in line.text)
+    sizes: Counter[float] = Counter()
+    for line in page:
+        if line.text:
+            sizes[line.font_size] += len(line.text)
     body_size = sizes.most_common(1)[0][0] if sizes else 0.0
     for index, line in enumerate(page):
         if _REFERENCES.match(line.text):

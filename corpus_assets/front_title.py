@@ -172,7 +172,7 @@ def _blocks(page: Sequence[tuple[int, FrontLine]]) -> list[Block]:
 def _can_be_title(block: Block) -> bool:
     text = block.text
     words = text.split()
-    letters = sum(char.isalpha() for char in text)
+    letters = sum(map(str.isalpha, text))
     if letters < 5 or letters < 0.5 * len(text.replace(" ", "")) or len(text) > MAX_TITLE_CHARS:
         return False
     if block.last - block.first >= MAX_TITLE_LINES + 3:

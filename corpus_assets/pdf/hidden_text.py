@@ -22,6 +22,10 @@ _DRAWN = 16 | 32  # mupdf's FZ_STEXT_FILLED, FZ_STEXT_STROKED
 # Every alternative below holds one of these; looking for them first is forty times as fast.
 _INSTRUCTION_WORDS = ("instruction", "prompt", "guideline", "context", "rules", "text", "model", "gpt", "claude", "llm",
                       "assistant", "review", "rating", "evaluation", "weakness", "negative", "ai ", " ai")  # fmt: skip
+# And one of these or the word AI; the last three fold to other letters than their small ones.
+_INSTRUCTION_CUES = ("ignore", "disregard", "forget", "override", " prompt", "large model", "language model", "llm",
+                     "you are", "chatgpt", "positive", "favo", "glowing", "do not ", "ſ", "ı", "i\u0307")  # fmt: skip
+_AI = re.compile(r"\bai\b")
 _INSTRUCTION = re.compile(
     r"\b(?:ignore|disregard|forget|override)\b.{0,30}\b(?:previous|prior|above|earlier|all|any|other)\b.{0,30}"
     r"\b(?:instructions?|prompts?|guidelines|context|rules|text)\b"
@@ -41,9 +45,17 @@ _INSTRUCTION = re.compile(
 def is_instruction_like(text: str) -> bool:
     """Return whether a passage reads like an order to a language model rather than like a paper."""
     lowered = text.lower()
-    for word in _INSTRUCTION_WORDS:
-        if word in lowered:
-            return _INSTRUCTION.search(text) is not None
+    if not _holds_any(lowered, _INSTRUCTION_WORDS):
+        return False
+    if not (_holds_any(lowered, _INSTRUCTION_CUES) or _AI.search(lowered)):
+        return False
+    return _INSTRUCTION.search(text) is not None
+
+
+def _holds_any(text: str, words: Sequence[str]) -> bool:
+    for word in words:  # noqa: SIM110 - a generator costs more than the search
+        if word in text:
+            return True
     return False
 
 
