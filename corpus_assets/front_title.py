@@ -104,7 +104,7 @@ def is_sane_file_title(title: str) -> bool:
 def fold_title(title: str) -> str:
     """Return the letters and digits of a title, for comparing: case, accents, spaces and punctuation do not count."""
     decomposed = unicodedata.normalize("NFKD", title).casefold()
-    return "".join(char for char in decomposed if char.isalnum())
+    return "".join(filter(str.isalnum, decomposed))
 
 
 def _find_printed_title(lines: Sequence[FrontLine]) -> Block | None:

@@ -48,7 +48,11 @@ class Paragraph:
 
     @property
     def size(self) -> float:
-        return max(self.lines, key=lambda line: len(line.text)).size
+        longest = self.lines[0]
+        for line in self.lines:
+            if len(line.text) > len(longest.text):
+                longest = line
+        return longest.size
 
     @property
     def first_page(self) -> int:
@@ -60,8 +64,8 @@ class Paragraph:
 
     @property
     def is_bold(self) -> bool:
-        return all(line.bold >= 0.85 for line in self.lines)
+        return self.lines[0].bold >= 0.85 and all(line.bold >= 0.85 for line in self.lines)
 
     @property
     def num_chars(self) -> int:
-        return sum(len(line.text) for line in self.lines)
+        return sum([len(line.text) for line in self.lines])

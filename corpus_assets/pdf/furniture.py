@@ -124,9 +124,11 @@ def _is_outermost(line: Line, page: PageDraft) -> bool:
     """Return whether nothing but its own row stands between a line and the page's edge, inside the number zone."""
     centre = (line.y0 + line.y1) / 2
     if centre < NUMBER_ZONE * page.height:
-        return not any(other.y1 < line.y0 + 1 for other in page.lines if other is not line and not _is_running(other))
+        above = [other for other in page.lines if other.y1 < line.y0 + 1 and other is not line]
+        return all(map(_is_running, above))
     if centre > (1 - NUMBER_ZONE) * page.height:
-        return not any(other.y0 > line.y1 - 1 for other in page.lines if other is not line and not _is_running(other))
+        below = [other for other in page.lines if other.y0 > line.y1 - 1 and other is not line]
+        return all(map(_is_running, below))
     return False
 
 

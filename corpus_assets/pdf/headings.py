@@ -96,14 +96,19 @@ def _is_heading(
     if _is_italic_title(paragraph, following):
         return True
     if number and number[0].isdigit() and len(paragraph.lines) == 1 and not paragraph.reaches_edge:
-        return len(bare.split()) <= 10 and not _SENTENCE_END.search(text) and ("." in number or number == "1")
+        return len(bare.split()) <= 10 and not _SENTENCE_END.search(text[-4:]) and ("." in number or number == "1")
     return is_capitals and len(bare.split()) >= 2 and not paragraph.reaches_edge
 
 
 def _is_italic_title(paragraph: Paragraph, following: Paragraph) -> bool:
     """Return whether one short line all in italics leads a paragraph of plain sentences."""
     line, under = paragraph.lines[0], following.lines[0]
-    if len(paragraph.lines) > 1 or paragraph.reaches_edge or not line.is_all_italic or _SENTENCE_END.search(line.text):
+    if (
+        len(paragraph.lines) > 1
+        or paragraph.reaches_edge
+        or not line.is_all_italic
+        or _SENTENCE_END.search(line.text[-4:])
+    ):
         return False
     same_column = paragraph.run == following.run and abs(under.size - line.size) < 0.5
     return same_column and not under.is_italic and under.text[:1].isupper() and following.num_chars > 2 * len(line.text)
@@ -112,12 +117,12 @@ def _is_italic_title(paragraph: Paragraph, following: Paragraph) -> bool:
 def _reads_like_title(text: str, bare: str) -> bool:
     if not (bare[0].isupper() or (bare[0].isalpha() and NUMBERING.match(text)) or bare[0] in "“‘\"'"):
         return False
-    if _ENDS_OPEN.search(bare) or "\ufffd" in bare or "@" in bare:
+    if _ENDS_OPEN.search(bare[-8:]) or "\ufffd" in bare or "@" in bare:
         return False
     num_letters = len(_LETTERS.findall(bare))
     if num_letters < 3 or num_letters < 0.6 * len(bare.replace(" ", "")):
         return False
-    return len(bare.split()) <= 20 and not (_SENTENCE_END.search(text) and len(bare.split()) > 8)
+    return len(bare.split()) <= 20 and not (_SENTENCE_END.search(text[-4:]) and len(bare.split()) > 8)
 
 
 def _split_run_in(

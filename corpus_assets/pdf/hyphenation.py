@@ -52,9 +52,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:[-‐][^\W\d_]+)*")
 _LINE_END_HYPHEN = re.compile(r"[-‐]\n")
 _WORD_BEFORE = re.compile(r"\S{1,40}$")  # bounded: a sequence of 30,000 letters is one word
 _WORD_AFTER = re.compile(r"\S{1,40}")
-_LAST_WORD = re.compile(r"([^\W_]+)[-‐]$")
 _FIRST_WORD = re.compile(r"^([^\W\d_]+)")
-_LAST_TOKEN = re.compile(r"\S+$")
 _LINK = re.compile(r"(?:https?:|www\.|doi\.org/|doi:\s?|\b10\.\d{4,9}/|ftp:)", re.IGNORECASE)
 _LINK_GOES_ON = re.compile(r"^[a-z0-9]+[\w/%=&?#~+-]*(?:[./_=-][\w/%=&?#~.+-]+|\d[\w.]*)", re.IGNORECASE)
 _NO_SPACE_SCRIPTS = re.compile("[\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uff60]")
@@ -104,9 +102,8 @@ class Joiner:
         last = before[-1]
         if last.isalpha() and "/" not in before[-120:]:
             return None
-        match = _LAST_TOKEN.search(before[-300:])
-        token = match[0] if match else ""
-        if not _LINK.search(token):
+        token = before[-300:].rsplit(None, 1)[-1]
+        if not ("." in token or ":" in token) or not _LINK.search(token):
             return None
         if last in "/_=&?#%~-‐" or token.endswith("www."):
             return "" if after[0].isalnum() or after[0] in "/_%?#~-(" else None
@@ -117,15 +114,17 @@ class Joiner:
         return None
 
     def _join_hyphen(self, before: str, after: str) -> tuple[str, str]:
-        match = _LAST_WORD.search(before)
+        start = end = len(before) - 1
+        while start and before[start - 1].isalnum():
+            start -= 1
         following = _FIRST_WORD.match(after)
-        if match is None:
+        if start == end:
             # "3.5 -" or "--": a dash or a minus, not a word's hyphen
             return (before, "") if len(before) > 1 and before[-2].isalnum() else (before, " ")
         if following is None:
             return before, ""
-        left, right = match[1], following[1]
-        if match.start() and before[match.start() - 1] in _HYPHENS and is_word(left) and is_word(right):
+        left, right = before[start:end], following[1]
+        if start and before[start - 1] in _HYPHENS and is_word(left) and is_word(right):
             return before, ""  # state-of-the-|art
         return (before[:-1], "") if self._is_broken_word(left, right) else (before, "")
 

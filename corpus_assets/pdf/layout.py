@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from operator import attrgetter
 
 from corpus_assets.pdf.lexicon import is_word
 from corpus_assets.pdf.lines import Line
@@ -16,6 +17,7 @@ MAX_SHARED_ROWS = 0.34  # unrelated rows agree by chance on a sixth
 MIN_LINES_BESIDE_TABLE = 10
 COLUMN_WIDTHS = (0.75, 1.33)  # of a table's column over its neighbour's
 _MAX_DEPTH = 4
+_DOWNWARDS = attrgetter("baseline", "x0")
 
 
 def order_lines(lines: Sequence[Line]) -> list[list[Line]]:
@@ -144,7 +146,7 @@ def _looks_like_text(lines: list[Line]) -> bool:
         if line.x1 - line.x0 > 0.6 * full and line.text.count(" ") >= 2 and len(line.text) >= MIN_LINE_CHARS
     ]
     # By characters: the many short labels of a figure do not outweigh the text below it.
-    return len(running) >= MIN_COLUMN_LINES and sum(running) >= 0.5 * sum(len(line.text) for line in lines)
+    return len(running) >= MIN_COLUMN_LINES and sum(running) >= 0.5 * sum([len(line.text) for line in lines])
 
 
 def _find_spanning(lines: list[Line], middle: float) -> set[int]:
@@ -181,14 +183,18 @@ def _by_rows(lines: list[Line]) -> list[Line]:
     """
     if len(lines) < 2:
         return lines
-    ordered = sorted(lines, key=lambda line: (line.baseline, line.x0))
-    rows: list[list[Line]] = []
-    for line in ordered:
-        row = rows[-1] if rows else None
-        if row and abs(line.baseline - row[0].baseline) < 0.35 * min(line.size or line.height, row[0].size or 10.0):
+    ordered = sorted(lines, key=_DOWNWARDS)
+    row = [ordered[0]]
+    rows = [row]
+    top, reach = ordered[0].baseline, 0.35 * (ordered[0].size or 10.0)
+    for line in ordered[1:]:
+        rise = line.baseline - top
+        if rise < reach and rise < 0.35 * (line.size or line.height):
             row.append(line)
         else:
-            rows.append([line])
+            row = [line]
+            rows.append(row)
+            top, reach = line.baseline, 0.35 * (line.size or 10.0)
     result: list[Line] = []
     for row in rows:
         if len(row) > 1:
@@ -199,17 +205,18 @@ def _by_rows(lines: list[Line]) -> list[Line]:
 
 
 def _is_right_to_left(lines: Sequence[Line]) -> bool:
-    return 2 * sum(1 for line in lines if line.is_rtl) > len(lines)
+    return 2 * len([line for line in lines if line.is_rtl]) > len(lines)
 
 
 def _join_rows(lines: list[Line]) -> list[Line]:
     """Join pieces of one row into one line (cells of a table, a number and its heading)."""
-    joined: list[Line] = []
-    for line in lines:
-        last = joined[-1] if joined else None
+    joined = lines[:1]
+    for line in lines[1:]:
+        last = joined[-1]
+        step = abs(line.baseline - last.baseline)
         if (
-            last is not None
-            and abs(line.baseline - last.baseline) < 0.35 * min(line.size or line.height, last.size or last.height)
+            step < 0.35 * (last.size or last.height)
+            and step < 0.35 * (line.size or line.height)
             and (line.x0 >= last.x1 - 1.5 or ((line.is_rtl or last.is_rtl) and line.x1 <= last.x0 + 1.5))
         ):
             _append(last, line)

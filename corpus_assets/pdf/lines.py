@@ -269,7 +269,7 @@ def merge_pieces(lines: Iterable[Line]) -> list[Line]:
     merged: list[Line] = []
     last: Line | None = None
     for line in lines:
-        if last is not None and _touches(last, line):
+        if last is not None and line.y0 < last.y1 and line.y1 > last.y0 and _touches(last, line):
             last.absorb(line)
             continue
         if _has_print(line):
@@ -290,8 +290,6 @@ def _has_print(line: Line) -> bool:
 
 
 def _touches(left: Line, right: Line) -> bool:
-    if right.y0 >= left.y1 or right.y1 <= left.y0:
-        return False
     heights = left.y1 - left.y0, right.y1 - right.y0
     size = min(heights)
     if size <= 0 or max(heights) > 3 * size:

@@ -81,7 +81,7 @@ def _read(draft: PageDraft, page: Any, settings: ParseSettings, ocr: PageReader 
     draft.lines = merge_pieces(upright)
     _set_extent(draft, page_dict)
     _place_sideways(draft, merge_pieces(sideways))
-    num_chars = sum(len(line.text) for line in draft.lines)
+    num_chars = sum([len(line.text) for line in draft.lines])
     if not num_chars:
         _read_without_text(draft, page, settings, ocr, why_no_ocr)
         return
@@ -171,8 +171,8 @@ def _has_broken_metrics(lines: list[Line]) -> bool:
 
     Where words begin and end is then guesswork.
     """
-    num_tiny = sum(len(line.text) for line in lines if line.size < MIN_VISIBLE_SIZE)
-    return 2 * num_tiny > sum(len(line.text) for line in lines)
+    num_tiny = sum([len(line.text) for line in lines if line.size < MIN_VISIBLE_SIZE])
+    return num_tiny > 0 and 2 * num_tiny > sum([len(line.text) for line in lines])
 
 
 def _is_scan(page: Any) -> bool:

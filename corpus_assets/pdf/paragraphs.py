@@ -27,10 +27,13 @@ CAPTION = re.compile(
 
 def find_body_size(pages: Sequence[PageDraft]) -> float:
     """Return the type size most of the document's characters have; 10 when there is none."""
-    weights: Counter[float] = Counter()
+    exact: dict[float, int] = {}
     for page in pages:
         for line in page.lines:
-            weights[round(line.size, 1)] += len(line.text)
+            exact[line.size] = exact.get(line.size, 0) + len(line.text)
+    weights: Counter[float] = Counter()
+    for size, weight in exact.items():
+        weights[round(size, 1)] += weight
     return max(weights, key=lambda size: (weights[size], size)) if weights else 10.0
 
 
@@ -106,7 +109,7 @@ def _starts_paragraph(
     step = line.baseline - last.baseline
     if step > 1.4 * max(leading, 0.9 * size) or step < -0.5 * size:
         return True
-    ends = bool(_TERMINAL.search(last.text))
+    ends = ends_sentence(last.text)
     width = max(right - left, 1.0)
     short = right - 0.15 * width
     if ends and (_is_lone_title(line, right) or _is_italic_title(line, short)):
@@ -134,6 +137,11 @@ def _starts_paragraph(
     return ends and last.x1 < right - 0.12 * width and line.text[:1].isupper()
 
 
+def ends_sentence(text: str) -> bool:
+    """Return whether a line ends as sentences do, whatever quotes and raised numbers follow the stop."""
+    return not text[-1:].isalpha() and _TERMINAL.search(text) is not None
+
+
 def _is_lone_title(line: Line, right: float) -> bool:
     """Return whether a line is nothing but a title that papers share, in plain type or not."""
     text = line.text
@@ -142,7 +150,7 @@ def _is_lone_title(line: Line, right: float) -> bool:
 
 def _is_italic_title(line: Line, edge: float) -> bool:
     """Return whether a line is a short title set in italics and nothing else, well short of the column's edge."""
-    if not line.is_italic or line.x1 >= edge or len(line.text) > MAX_ITALIC_TITLE or _TERMINAL.search(line.text):
+    if not line.is_italic or line.x1 >= edge or len(line.text) > MAX_ITALIC_TITLE or ends_sentence(line.text):
         return False
     number, bare = strip_numbering(line.text)
     return bare[:1].isupper() and (number[0].isdigit() if number else line.is_all_italic)
@@ -207,7 +215,7 @@ def _may_go_on(paragraph: Paragraph) -> bool:
     if paragraph.kind is not ParagraphKind.BODY:
         return False
     last = paragraph.lines[-1].text
-    return not _TERMINAL.search(last) and (paragraph.num_chars >= 30 or last.endswith(("-", SOFT_HYPHEN)))
+    return not ends_sentence(last) and (paragraph.num_chars >= 30 or last.endswith(("-", SOFT_HYPHEN)))
 
 
 def _continues(paragraph: Paragraph, following: Paragraph) -> bool:

@@ -33,7 +33,7 @@ def measure_quality(lines: Sequence[Line]) -> float:
 
     Text in other scripts than Latin is judged by its lost glyphs alone.
     """
-    return measure_text(" ".join(line.text for line in lines), sum(line.num_bad for line in lines))
+    return measure_text(" ".join([line.text for line in lines]), sum([line.num_bad for line in lines]))
 
 
 def measure_text(text: str, num_bad: int = 0) -> float:
