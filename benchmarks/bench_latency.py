@@ -19,14 +19,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
 from benchmarks.bench_incremental import QuickEmbedder
 from benchmarks.synthetic import passages, questions
-from benchmarks.timing import p95, time_modes
+from benchmarks.timing import Figure, p95, print_figures, time_modes
 from corpus_assets.duckdb_files import connect_reader, load_full_text
 from corpus_assets.folding import fold_for_search
 from corpus_assets.fts import build_fts, search_segments
@@ -41,21 +41,6 @@ if TYPE_CHECKING:
 
 DEPTH = 100
 PER_PAPER = 40
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A ratio beside its bound: at least it when ``is_floor``, else at most; no bound (NaN) is only reported."""
-
-    name: str
-    value: float
-    bound: float
-    is_floor: bool
-    detail: str
-
-    @property
-    def is_missed(self) -> bool:
-        return self.value < self.bound if self.is_floor else self.value > self.bound
 
 
 def make_chunks(num: int) -> Iterator[Chunk]:
@@ -229,11 +214,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             ]
         )
         corpus.close()
-    print(f"{'figure':34}{'value':>9}{'bound':>12}")
-    for figure in figures:
-        bound = f"{'at least' if figure.is_floor else 'at most'} {figure.bound:g}"
-        missed = "   MISSED" if figure.is_missed else ""
-        print(f"{figure.name:34}{figure.value:9.3f}{bound:>13}  {figure.detail}{missed}")
+    print_figures(figures)
     if options.json is not None:
         options.json.write_text(json.dumps([asdict(figure) for figure in figures], indent=1), encoding="utf-8")
     return 1 if any(figure.is_missed for figure in figures) else 0

@@ -1,9 +1,11 @@
-"""What the benches time alike: a p95, and each search mode on the same questions."""
+"""What the benches have in common: a p95, each search mode on the same questions, a figure beside its bound."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -32,3 +34,27 @@ def time_modes(corpus: Any, embedder: Any, asked: Sequence[str]) -> dict[Retriev
             if number >= NUM_WARM:
                 values.append((time.perf_counter() - started) * 1000)
     return spent
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A ratio beside its bound: at least it when ``is_floor``, else at most; no bound (NaN) is only reported."""
+
+    name: str
+    value: float
+    bound: float
+    is_floor: bool
+    detail: str
+
+    @property
+    def is_missed(self) -> bool:
+        return self.value < self.bound if self.is_floor else self.value > self.bound
+
+
+def print_figures(figures: Sequence[Figure]) -> None:
+    """Print one line a figure, its bound beside it."""
+    print(f"{'figure':34}{'value':>9}{'bound':>15}")
+    for figure in figures:
+        bound = "" if isnan(figure.bound) else f"{'at least' if figure.is_floor else 'at most'} {figure.bound:g}"
+        missed = "   MISSED" if figure.is_missed else ""
+        print(f"{figure.name:34}{figure.value:9.3f}{bound:>15}  {figure.detail}{missed}")

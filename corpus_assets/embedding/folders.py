@@ -11,7 +11,7 @@ from corpus_assets.embedding.checksums import Checksums, digest_of
 from corpus_assets.errors import ModelMissingError
 
 Pooling = Literal["mean", "cls"]
-Precision = Literal["fp32", "int8"]
+Runtime = Literal["openvino", "onnxruntime"]
 
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 _SHAPING_SUFFIXES = frozenset({".json", ".safetensors", ".bin", ".txt", ".model", ".spm", ".py"})
@@ -82,11 +82,14 @@ def read_bert_folder(folder: Path) -> BertFolder | None:
     )
 
 
-def folder_fingerprint(folder: Path, checksums: Checksums, precision: Precision = "fp32") -> str:
-    """Return the digest of every file of the folder that shapes vectors, and of the precision they are computed in."""
+def folder_fingerprint(folder: Path, checksums: Checksums) -> str:
+    """Return the digest of every file of the folder that shapes vectors.
+
+    What runs the model is no part of it: an export whose vectors are not the original's is refused.
+    """
     files = sorted(path for path in folder.rglob("*") if path.suffix in _SHAPING_SUFFIXES and path.is_file())
     parts = [f"{path.relative_to(folder).as_posix()}={checksums.sha256(path)}" for path in files]
-    return digest_of(["embedder-v1", *parts, *([precision] if precision != "fp32" else [])])
+    return digest_of(["embedder-v1", *parts])
 
 
 def _first_prompt(prompts: dict[str, str], names: tuple[str, ...], default: str) -> str:

@@ -1,4 +1,4 @@
-"""Run a BERT encoder as an ONNX graph: no torch, starts in a fraction of a second."""
+"""Run a BERT encoder as an ONNX graph, in OpenVINO or onnxruntime: no torch, starts in a fraction of a second."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from corpus_assets.embedding.folders import Pooling
+from corpus_assets.embedding.folders import Pooling, Runtime
+from corpus_assets.embedding.openvino_session import OpenVinoSession
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,10 +54,10 @@ class BertTokenizer:
 
 
 class OnnxEmbedder:
-    """Embed with onnxruntime. The session starts with the first text, so counting word pieces alone stays cheap.
+    """Embed with OpenVINO or onnxruntime. The session starts with the first text: counting word pieces stays cheap.
 
-    Texts are sorted by length and padded only to the longest of their batch. With ``one_by_one`` every text is a batch
-    of its own, for graphs whose arithmetic depends on the rest of the batch (dynamic int8).
+    In onnxruntime, texts are sorted by length and padded only to the longest of their batch. With ``one_by_one`` every
+    text is a batch of its own, for graphs whose arithmetic depends on the rest of the batch (dynamic int8).
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class OnnxEmbedder:
         threads: int = 1,
         batch_size: int = 32,
         one_by_one: bool = False,
-        degraded: str = "",
+        runtime: Runtime = "onnxruntime",
     ) -> None:
         self.name = name
         self.fingerprint = fingerprint
@@ -86,7 +87,8 @@ class OnnxEmbedder:
         self.document_prompt = document_prompt
         self.threads = threads
         self.batch_size = 1 if one_by_one else batch_size
-        self.degraded = degraded
+        self.runtime = runtime
+        self.degraded = ""
         self.tokenizer = BertTokenizer(tokenizer_path, max_tokens)
         self.num_special_tokens = self.tokenizer.num_special_tokens + len(self.tokenizer.token_starts(document_prompt))
 
@@ -103,8 +105,9 @@ class OnnxEmbedder:
         return self.tokenizer.token_starts(text)
 
     @cached_property
-    def session(self) -> OnnxSession:
-        return OnnxSession(self.model_path, self.threads)
+    def session(self) -> OnnxSession | OpenVinoSession:
+        session = OpenVinoSession if self.runtime == "openvino" else OnnxSession
+        return session(self.model_path, self.threads)
 
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         import numpy as np
@@ -113,6 +116,8 @@ class OnnxEmbedder:
         if not texts:
             return vectors
         encodings = self.tokenizer.truncating.encode_batch(list(texts))
+        if isinstance(self.session, OpenVinoSession):
+            return _normalise(self.session.embed(encodings, self.pooling, self.dimension))
         for batch in length_sorted_batches([len(encoding.ids) for encoding in encodings], self.batch_size):
             ids, mask, types = pad_batch([encodings[i] for i in batch])
             hidden = self.session.run(ids, mask, types)

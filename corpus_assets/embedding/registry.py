@@ -12,15 +12,12 @@ from corpus_assets.embedding.api import API
 from corpus_assets.embedding.bge_small import load_bge_small
 from corpus_assets.embedding.checksums import Checksums
 from corpus_assets.embedding.folders import (
-    BertFolder,
-    Precision,
     check_folder,
     folder_fingerprint,
     read_bert_folder,
 )
 from corpus_assets.embedding.hashing import HashEmbedder
-from corpus_assets.embedding.onnx_embedder import OnnxEmbedder
-from corpus_assets.embedding.onnx_export import ExportError, ensure_export
+from corpus_assets.embedding.onnx_export import ExportError, ensure_export, open_export, usable_runtimes
 from corpus_assets.embedding.packaged import (
     DEFAULT_INSTALL,
     EXTRA_INSTALL,
@@ -35,15 +32,12 @@ from corpus_assets.errors import BadInputError, ModelMissingError
 
 logger = logging.getLogger(__name__)
 
-_INT8 = "@int8"
-
 
 def load_embedder(name: str, cache_dir: Path, threads: int = 1, batch_size: int = 32) -> Embedder:
     """Return the embedder called ``default``, ``hash``, ``bge-small``, or a sentence-transformers name or folder.
 
-    ``@int8`` after a BERT model's name or folder (``default@int8``) runs it with int8 weights: faster, vectors a little
-    off (cosine about .99) and under a fingerprint of their own. ``cache_dir`` keeps exported graphs and remembered
-    checksums; the first use of a model exports it there (seconds).
+    BERT models run as ONNX graphs in OpenVINO, in onnxruntime where OpenVINO is not installed. ``cache_dir`` keeps
+    exported graphs and remembered checksums; the first use of a model exports it there (seconds).
     Raises ``ModelMissingError`` in well under a second when the model is not on this machine; nothing is downloaded.
     """
     if not name.strip():
@@ -53,12 +47,6 @@ def load_embedder(name: str, cache_dir: Path, threads: int = 1, batch_size: int 
             "The embedding API is a tier of the benchmark: papers and questions are embedded by a local model.",
             hint="Set embedding.model to default; `research-copilot bench FIXTURE --embedder api` measures the API.",
         )
-    full_name = name
-    precision: Precision = "fp32"
-    if name.endswith(_INT8):
-        name, precision = name.removesuffix(_INT8), "int8"
-    if name in ("hash", "bge-small") and precision != "fp32":
-        raise BadInputError(f"The model {name} comes in one precision only.", hint=f"Set embedding.model to {name}.")
     if name == "hash":
         return HashEmbedder()
     checksums = Checksums(cache_dir)
@@ -69,7 +57,7 @@ def load_embedder(name: str, cache_dir: Path, threads: int = 1, batch_size: int 
         check_default_folder(folder, checksums)
     else:
         folder = find_model_folder(name)
-    return _load_folder(full_name, folder, cache_dir, checksums, threads, batch_size, precision)
+    return _load_folder(name, folder, cache_dir, checksums, threads, batch_size)
 
 
 def find_model_folder(name: str) -> Path:
@@ -91,61 +79,22 @@ def find_model_folder(name: str) -> Path:
 
 
 def _load_folder(
-    name: str,
-    folder: Path,
-    cache_dir: Path,
-    checksums: Checksums,
-    threads: int,
-    batch_size: int,
-    precision: Precision,
+    name: str, folder: Path, cache_dir: Path, checksums: Checksums, threads: int, batch_size: int
 ) -> Embedder:
     bert = read_bert_folder(folder)
-    fingerprint = folder_fingerprint(folder, checksums, precision)
+    fingerprint = folder_fingerprint(folder, checksums)
     if bert is None:
-        if precision != "fp32":
-            raise BadInputError(
-                f"{name} cannot be had: the model is not a BERT encoder with mean or CLS pooling.",
-                hint=f"Leave {_INT8} out of embedding.model.",
-            )
         return SentenceTransformerEmbedder(name, fingerprint, folder, threads=threads, batch_size=batch_size)
     try:
-        model_path = ensure_export(bert, fingerprint, cache_dir, checksums, precision)
+        model_path = ensure_export(bert, fingerprint, cache_dir, checksums)
     except ExportError as error:
-        if precision != "fp32":
-            raise ModelMissingError(
-                f"{name} cannot be had: {error}.", hint=f"Leave {_INT8} out of embedding.model."
-            ) from error
         degraded = f"no ONNX export of {name} ({error}); sentence-transformers is used instead, slower to start and run"
         logger.warning("%s", degraded)
         return SentenceTransformerEmbedder(
             name, fingerprint, folder, threads=threads, batch_size=batch_size, degraded=degraded
         )
-    return _onnx_embedder(name, fingerprint, model_path, bert, threads, batch_size, precision)
-
-
-def _onnx_embedder(
-    name: str,
-    fingerprint: str,
-    model_path: Path,
-    bert: BertFolder,
-    threads: int,
-    batch_size: int,
-    precision: Precision,
-) -> OnnxEmbedder:
-    return OnnxEmbedder(
-        name,
-        fingerprint,
-        model_path,
-        bert.tokenizer_path,
-        dimension=bert.dimension,
-        max_tokens=bert.max_tokens,
-        pooling=bert.pooling,
-        query_prompt=bert.query_prompt,
-        document_prompt=bert.document_prompt,
-        threads=threads,
-        batch_size=batch_size,
-        one_by_one=precision == "int8",
-    )
+    runtime = usable_runtimes()[0]
+    return open_export(bert, name, fingerprint, model_path, runtime, threads=threads, batch_size=batch_size)
 
 
 @dataclass(frozen=True)
@@ -175,17 +124,18 @@ def describe_models(cache_dir: Path) -> list[ModelStatus]:
 
         return find
 
+    runs_in = "runs in OpenVINO" if usable_runtimes()[0] == "openvino" else "runs in onnxruntime: no OpenVINO, slower"
     return [
-        _status("default", default, DEFAULT_INSTALL),
+        _status("default", default, DEFAULT_INSTALL, runs_in),
         ModelStatus("hash", True, "built in; knows no meaning, for tests and the offline benchmark tier", ""),
         _status("bge-small", extra("bge_small_en"), EXTRA_INSTALL),
         _status("cross-encoder", extra("reranker_en"), EXTRA_INSTALL),
     ]
 
 
-def _status(name: str, find: Callable[[], Path], install: str) -> ModelStatus:
+def _status(name: str, find: Callable[[], Path], install: str, note: str = "") -> ModelStatus:
     try:
-        return ModelStatus(name, True, str(find()), install)
+        return ModelStatus(name, True, f"{find()}{f' ({note})' if note else ''}", install)
     except ModelMissingError as error:
         return ModelStatus(name, False, error.message, install)
 

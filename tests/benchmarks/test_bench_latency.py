@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks.bench_latency import Figure, middle
+from benchmarks.bench_latency import middle
+from benchmarks.timing import Figure
 
 
 def rounds_of(*values):

@@ -115,11 +115,9 @@ def test_an_absent_package_is_named_with_its_install(tmp_path: Path, monkeypatch
     assert "pip install" in states["cross-encoder"].install
 
 
-def test_empty_and_contradictory_requests_are_bad_input(tmp_path: Path) -> None:
+def test_an_empty_name_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="empty"):
         load_embedder(" ", tmp_path)
-    with pytest.raises(BadInputError, match="one precision"):
-        load_embedder("hash@int8", tmp_path)
 
 
 def test_the_hash_embedder_needs_nothing(tmp_path: Path) -> None:
@@ -149,12 +147,11 @@ def test_prompts_and_limits_are_the_models_own(tmp_path: Path) -> None:
     assert (bert.query_prompt, bert.document_prompt, bert.max_tokens) == ("query: ", "passage: ", 128)
 
 
-def test_a_fingerprint_changes_with_any_shaping_file_and_with_precision_only(tmp_path: Path) -> None:
+def test_a_fingerprint_changes_with_any_shaping_file_and_nothing_else(tmp_path: Path) -> None:
     folder = write_model(tmp_path / "model")
     first = folder_fingerprint(folder, Checksums())
     (folder / "README.md").write_text("about")
     assert folder_fingerprint(folder, Checksums()) == first
-    assert folder_fingerprint(folder, Checksums(), "int8") != first
     (folder / "model.safetensors").write_bytes(b"Weights")
     assert folder_fingerprint(folder, Checksums()) != first
 

@@ -64,8 +64,9 @@ def test_a_folder_is_embedded_as_the_library_does_with_its_prompts(save_model, p
     reference = SentenceTransformer(str(folder), device="cpu")
     texts = ["abc def", "", "one two three four five six seven eight nine ten", "abc"]
     options = {"normalize_embeddings": True, "show_progress_bar": False}
-    assert np.abs(embedder.embed_documents(texts) - reference.encode_document(texts, **options)).max() < 1e-5
-    assert np.abs(embedder.embed_queries(texts) - reference.encode_query(texts, **options)).max() < 1e-5
+    # bfloat16, where the processor has it, shows in the fifth decimal; without a prompt the cosine would be below .9.
+    assert np.abs(embedder.embed_documents(texts) - reference.encode_document(texts, **options)).max() < 1e-3
+    assert np.abs(embedder.embed_queries(texts) - reference.encode_query(texts, **options)).max() < 1e-3
     assert (embedder.dimension, embedder.max_tokens) == (16, 32)
     assert embedder.num_special_tokens == 2 + len("passage:")
     assert embedder.token_starts("ab c") == [0, 1, 3]
