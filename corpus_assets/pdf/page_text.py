@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from corpus_assets.model import PageState
+from corpus_assets.pdf.covered_text import take_covered_text
 from corpus_assets.pdf.draft import PageDraft
 from corpus_assets.pdf.hidden_text import (
     MIN_VISIBLE_SIZE,
@@ -74,9 +75,12 @@ def _read(draft: PageDraft, page: Any, settings: ParseSettings, ocr: PageReader 
         box = pymupdf.Rect(-OFF_PAGE_REACH, -OFF_PAGE_REACH, width + OFF_PAGE_REACH, height + OFF_PAGE_REACH)
     else:
         draft.flags.add("off_page_text_not_read")
-    page_dict = page.get_textpage(clip=box, flags=flags).extractDICT()
+    textpage = page.get_textpage(clip=box, flags=flags)
+    page_dict = textpage.extractDICT()
     page_dict["width"], page_dict["height"] = width, height
-    draft.hidden, has_ocr_layer = take_hidden_text(page, page_dict)
+    covered = take_covered_text(page, textpage, page_dict, contents)
+    hidden, has_ocr_layer = take_hidden_text(page, page_dict)
+    draft.hidden = [*hidden, *covered]
     upright, sideways = read_lines(page_dict)
     draft.lines = merge_pieces(upright)
     _set_extent(draft, page_dict)

@@ -30,7 +30,7 @@ from corpus_assets.pdf.sniff import (
 )
 from corpus_assets.settings import ParseSettings
 
-PARSER_VERSION = "5"  # bump whenever the same bytes give another result
+PARSER_VERSION = "6"  # bump whenever the same bytes give another result
 PAPER_FLAGS = (  # of a page that are its paper's, too
     "control_codes",
     "detached_accents",
