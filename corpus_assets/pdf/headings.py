@@ -20,6 +20,7 @@ _SENTENCE_END = re.compile(r"[a-z)]{2}\.$")
 _ABSTRACT_RUN_IN = re.compile(r"^((?:abstract|summary)\s*[.:—–-]+)\s*(?=\S)", re.IGNORECASE)
 _KEYWORDS_RUN_IN = re.compile(r"^((?:key ?words|index terms)\s*[.:—–-]+)\s*(?=\S)", re.IGNORECASE)
 _APPENDIX_RUN_IN = re.compile(r"^(appendix(?:\s+[A-Z0-9]{1,3})?\s*[.:—–])\s+(?=\S)", re.IGNORECASE)
+_RUN_IN_LETTERS = frozenset((*"aski\u0131\u017f", "i\u0307"))  # with which one of these begins, in whatever case
 _LETTERS = re.compile(r"[^\W\d_]")
 
 
@@ -130,6 +131,8 @@ def _split_run_in(
 ) -> tuple[Paragraph, Paragraph | None] | None:
     """Return a heading that shares its line with the text after it, and that text, or None."""
     first = paragraph.lines[0]
+    if not first.bold_prefix and first.text[:1].lower() not in _RUN_IN_LETTERS:
+        return None
     for pattern in (_ABSTRACT_RUN_IN, _KEYWORDS_RUN_IN):
         match = pattern.match(first.text)
         if match and (paragraph.num_chars > 60 or first.bold_prefix):

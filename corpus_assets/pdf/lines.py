@@ -147,17 +147,17 @@ class Line:
         num_bold = num_italic = num_all = 0
         bold_prefix, in_prefix = 0, True
         smallest = self.pieces[0][1]
-        pieces = [(raw, size, baseline, style) for texts, size, baseline, style in self.pieces for raw in texts]
-        for raw, size, baseline, style in pieces:
-            length = len(raw.strip())
+        for texts, size, baseline, style in self.pieces:
+            length = len(texts[0].strip()) if len(texts) == 1 else sum([len(text.strip()) for text in texts])
             key = (size, baseline)
             weights[key] = weights.get(key, 0) + length
-            smallest = min(smallest, size)
+            if size < smallest:
+                smallest = size
             num_all += length
             if style & BOLD:
                 num_bold += length
                 if in_prefix:
-                    bold_prefix += len(raw)
+                    bold_prefix += sum(map(len, texts))
             elif length:
                 in_prefix = False
             if style & ITALIC:
@@ -167,22 +167,27 @@ class Line:
         self.bold = num_bold / num_all if num_all else 0.0
         self.bold_prefix = bold_prefix
         self.italic = num_italic / num_all if num_all else 0.0
-        raws = "".join([piece[0] for piece in pieces])
+        raws = "".join([text for texts, _, _, _ in self.pieces for text in texts])
         if smallest >= 0.86 * size:  # nothing is small enough to be raised or lowered
             return raws, clean_text(raws)
-        parts = []
-        for raw, piece_size, piece_baseline, _ in pieces:
-            cleaned = clean_text(raw)
-            if piece_size < 0.86 * size:
-                rise = baseline - piece_baseline
-                stripped = cleaned.strip()
-                if stripped and abs(rise) > 0.07 * size:
-                    head = cleaned[: len(cleaned) - len(cleaned.lstrip())]
-                    tail = cleaned[len(cleaned.rstrip()) :]
-                    script = to_superscript(stripped) if rise > 0.12 * size else to_subscript(stripped)
-                    cleaned = head + script + tail
-            parts.append(cleaned)
+        parts: list[str] = []
+        for texts, piece_size, piece_baseline, _ in self.pieces:
+            rise = baseline - piece_baseline
+            if piece_size < 0.86 * size and abs(rise) > 0.07 * size:
+                parts.extend([_shift(clean_text(text), rise > 0.12 * size) for text in texts])
+            else:
+                parts.extend(map(clean_text, texts))
         return raws, "".join(parts)
+
+
+def _shift(text: str, is_raised: bool) -> str:
+    """Return raised or lowered characters as such, the spaces around them as they are."""
+    stripped = text.strip()
+    if not stripped:
+        return text
+    head = text[: len(text) - len(text.lstrip())]
+    tail = text[len(text.rstrip()) :]
+    return head + (to_superscript(stripped) if is_raised else to_subscript(stripped)) + tail
 
 
 @lru_cache(maxsize=10_000)
@@ -243,17 +248,18 @@ def _read_pieces(spans: Sequence[Mapping[str, Any]], direction: tuple[int, int])
         return pieces, sum([len(s["text"]) for s in spans])
     first = spans[0]
     size, baseline, flags, font = first["size"], first["origin"][1], first["flags"], first["font"]
-    texts = [s["text"] for s in spans]
+    texts: list[str] = []
+    pieces = [(texts, size, baseline, find_style(font, flags))]
+    num_chars = 0
     for s in spans:
+        text = s["text"]
         if s["origin"][1] != baseline or s["size"] != size or s["flags"] != flags or s["font"] != font:
-            pieces = [
-                ([text], s["size"], s["origin"][1], find_style(s["font"], s["flags"]))
-                for text, s in zip(texts, spans, strict=True)
-            ]
-            break
-    else:
-        pieces = [(texts, size, baseline, find_style(font, flags))]
-    return pieces, sum(map(len, texts))
+            size, baseline, flags, font = s["size"], s["origin"][1], s["flags"], s["font"]
+            texts = []
+            pieces.append((texts, size, baseline, find_style(font, flags)))
+        texts.append(text)
+        num_chars += len(text)
+    return pieces, num_chars
 
 
 def _turn_box(box: tuple[float, float, float, float], direction: tuple[int, int]) -> tuple[float, float, float, float]:

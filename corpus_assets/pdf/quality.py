@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -66,6 +66,7 @@ class _Words(NamedTuple):
 
     num_known: int
     unknown: list[str]
+    may_be_split: bool
 
 
 def _split(text: str) -> _Words:
@@ -84,7 +85,8 @@ def _split(text: str) -> _Words:
             tokens.extend(_TOKEN.findall(word))
     known = _known_words()
     unknown = [token for token in tokens if token not in known]
-    return _Words(num_known + len(tokens) - len(unknown), unknown)
+    may_be_split = _FOUR_SHORT.search(_lengths(raw)) is not None
+    return _Words(num_known + len(tokens) - len(unknown), unknown, may_be_split)
 
 
 def _find_likeness(found: _Words, is_ascii: bool) -> float | None:
@@ -122,15 +124,20 @@ def _plausibility(word: str) -> float:
 
 def _intact_words(words: _Words, text: str) -> float:
     """Return 1 where words are whole, down to 0 where they are drawn letter by letter with spaces between."""
-    if words.num_known + len(words.unknown) < 40 or not _has_short_run(text.split(" ")):
+    if words.num_known + len(words.unknown) < 40 or not (words.may_be_split and _has_short_run(text)):
         return 1.0
     num_split = sum(len(match) for match in _SPLIT_RUN.findall(text))
     return max(0.0, 1.0 - 2.0 * max(0.0, num_split / len(text) - 0.05))
 
 
-def _has_short_run(words: Sequence[str]) -> bool:
+def _has_short_run(text: str) -> bool:
     """Return whether four words in a row have but a letter or two: a sieve, without which no run is split."""
-    lengths = list(map(len, words))
-    sizes = bytes(lengths) if max(lengths, default=0) < 256 else bytes([min(255, length) for length in lengths])
-    runs = [" ".join(words[run.start() : run.end()]) for run in _FOUR_SHORT.finditer(sizes)]
+    words = text.split(" ")
+    runs = [" ".join(words[run.start() : run.end()]) for run in _FOUR_SHORT.finditer(_lengths(words))]
     return any(map(_FOUR_LETTERS.search, runs))
+
+
+def _lengths(words: Sequence[Sized]) -> bytes:
+    """Return each word's length as a byte, 255 standing for all that are longer."""
+    lengths = list(map(len, words))
+    return bytes(lengths) if max(lengths, default=0) < 256 else bytes([min(255, length) for length in lengths])
