@@ -29,6 +29,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import PurePath
 from typing import NamedTuple
 
+from corpus_assets.cores import num_cores
 from corpus_assets.errors import CopilotError, ParseError
 from corpus_assets.folder import is_unchanged
 from corpus_assets.manifest import ManifestRow
@@ -44,6 +45,7 @@ START_SECONDS = 60.0  # a cold disk, a busy machine
 STOP_SECONDS = 2.0  # how long a worker may take to leave when it is told to
 FILES_PER_WORKER = 200  # then a fresh one, so that what a library leaks stays small
 MAX_REASON_CHARS = 500
+_TOO_LONG, _TOO_LARGE = "took longer than", "needed more than"
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 OUT_OF_MEMORY_SIGNS = ("malloc", "calloc", "realloc", "bad_alloc", "cannot allocate memory", "out of memory")
 
@@ -59,6 +61,11 @@ class ParseOutcome:
     reason: str
     parsed: ParsedPaper | None
     seconds: float
+
+
+def is_over_limit(outcome: ParseOutcome) -> bool:
+    """Return whether reading a file was ended by the limit of time or of memory, not by a fault."""
+    return outcome.status is PaperStatus.FAILED and outcome.reason.startswith((_TOO_LONG, _TOO_LARGE))
 
 
 class Task(NamedTuple):
@@ -80,7 +87,7 @@ def parse_files(
     Closing the generator, or an exception in it (Ctrl-C included), ends all workers before it returns.
     ``read_paper`` is for tests; it must be importable by the workers.
     """
-    num_workers = min(settings.run.workers or os.cpu_count() or 1, len(files))
+    num_workers = min(settings.run.workers or num_cores(), len(files))
     tasks = iter([Task(file, manifest.get(file.path)) for file in files])
     workers: list[_Worker] = []
     try:
@@ -174,7 +181,7 @@ class _Worker:
             if self.connection.poll(0):
                 status, reason, parsed = self.connection.recv()
                 return ParseOutcome(file.path, file.sha256, status, reason, parsed, seconds)
-            reason = f"took longer than {self.settings.timeout_seconds} s and was stopped"
+            reason = f"{_TOO_LONG} {self.settings.timeout_seconds} s and was stopped"
         except (EOFError, OSError, pickle.UnpicklingError):
             self.process.join(STOP_SECONDS)
             reason = _describe_death(self.process.exitcode)
@@ -321,7 +328,7 @@ def _number_ranges(numbers: Sequence[int]) -> str:
 
 
 def _memory_reason(settings: ParseSettings) -> str:
-    return f"needed more than {settings.memory_mb} MB (parse.memory_mb)"
+    return f"{_TOO_LARGE} {settings.memory_mb} MB (parse.memory_mb)"
 
 
 def _is_out_of_memory(error: BaseException | None) -> bool:

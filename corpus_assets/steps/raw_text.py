@@ -31,12 +31,14 @@ from corpus_assets.retractions import RetractionTable, classify_title, read_retr
 from corpus_assets.settings import Settings, fingerprint
 from corpus_assets.steps.page_chart import draw_pages_by_state
 from corpus_assets.steps.report import PROBLEMS_NAME, Problem, Progress, StepReport, no_progress
+from corpus_assets.steps.tries import GIVEN_UP, MAX_TRIES, LimitTries
 from corpus_assets.store.atomic import write_atomic
 from corpus_assets.store.working import Doc, WorkingStore
 
 RETRACTIONS_NAME = "retractions.csv"
 PASSWORDS_NAME = "passwords.txt"
 _LOCKED = "no known password"  # in the reason of an encrypted file
+_KEPT_FOR_GOOD = f"what an earlier ingest read of it stays in the corpus; {GIVEN_UP}"
 _KEPT = "what the last ingest read of it stays in the corpus; it is tried again next time"
 
 
@@ -64,8 +66,8 @@ def read_folder(
     """Bring the store's documents and papers up to date with the folder.
 
     Files are read again when their bytes, their manifest row or the parse settings changed, when their last reading
-    failed for a transient reason, with ``full``, or when their paper is named in ``only_papers`` (then no other file is
-    looked at). Raises ``BadInputError`` for a folder that does not exist or holds no paper, or an unknown paper id.
+    failed for a transient reason (hitting a limit of time or memory is one only once), with ``full``, or when their
+    paper is named in ``only_papers`` (then no other file is looked at). Raises ``BadInputError`` for a folder that does not exist or holds no paper, or an unknown paper id.
     """
     from corpus_assets.pdf.reader import PARSER_VERSION
 
@@ -79,7 +81,9 @@ def read_folder(
     has_ocr, passwords = _has_ocr(settings), _digest_of_passwords(settings)
     is_ocr_new = has_ocr and not store.get_meta("has_ocr")
     are_passwords_new = passwords != (store.get_meta("passwords_sha256") or "")
+    tries = LimitTries(store)
     wanted: dict[str, SourceFile] = {}
+    given_up: list[Problem] = []
     for file in found.files:
         doc = docs.get(file.sha256)
         is_stale = doc is None or doc.parse_key != keys[file.path] or doc.status is PaperStatus.FAILED
@@ -88,9 +92,13 @@ def read_folder(
         is_stale = is_stale or (doc is not None and TRY_AGAIN in doc.reason)
         if not file.fs_path:
             continue  # known, but out of reach at the moment
+        if doc is not None and doc.parse_key != keys[file.path] and tries.is_given_up(file.sha256, keys[file.path]):
+            is_stale = False  # an earlier parser could read it, or earlier limits let it
+            given_up.append(Problem(file.path, "failed", f"hit a limit {MAX_TRIES} times; {_KEPT_FOR_GOOD}"))
         if (full or is_stale) if not only_papers else file.path in forced:
             wanted.setdefault(file.sha256, file)
-    kept = _parse(store, settings, found.manifest, list(wanted.values()), keys, progress, read_paper)
+    kept = _parse(store, settings, found.manifest, list(wanted.values()), keys, progress, tries, read_paper)
+    kept.extend(problem for problem in given_up if problem.path not in {file.path for file in wanted.values()})
     if not only_papers:  # after the reading, so that a killed run does it again
         store.set_meta("has_ocr", has_ocr)
         store.set_meta("passwords_sha256", passwords)
@@ -98,6 +106,7 @@ def read_folder(
     if found.increment.removed or found.increment.changed:
         store.set_meta("needs_compacting", True)  # no byte of what went may stay in the file
     store.replace_files(found.files, found.hashed_at_ns)
+    tries.forget_others({file.sha256 for file in found.files})
     store.set_meta("papers_dir", escape_path(str(folder.resolve())))
     retractions = _retractions(settings, folder)
     records = _records(store, found, retractions)
@@ -220,6 +229,7 @@ def _parse(
     files: Sequence[SourceFile],
     keys: Mapping[str, str],
     progress: Progress,
+    tries: LimitTries,
     read_paper: ReadPaper | None = None,
 ) -> list[Problem]:
     """Read files in worker processes; each outcome is stored as it arrives, so a killed run keeps what it had.
@@ -230,10 +240,12 @@ def _parse(
     total = len(files)
     kept = []
     progress("raw_text", 0, total, "")
-    for done, outcome in enumerate(parse_files(files, manifest, settings, read_paper=read_paper), start=1):
-        known = docs.get(outcome.sha256)
-        if outcome.status is PaperStatus.FAILED and known is not None and known.status in SERVED_STATUSES:
-            kept.append(Problem(outcome.path, "failed", f"{outcome.reason}; {_KEPT}"))
+    for done, read in enumerate(parse_files(files, manifest, settings, read_paper=read_paper), start=1):
+        known = docs.get(read.sha256)
+        outcome = tries.judge(read, keys[read.path])
+        if read.status is PaperStatus.FAILED and known is not None and known.status in SERVED_STATUSES:
+            why = _KEPT if outcome is read else _KEPT_FOR_GOOD
+            kept.append(Problem(read.path, "failed", f"{read.reason}; {why}"))
         else:
             store.put_doc(_doc(outcome, keys[outcome.path]), outcome.parsed)
         note = "" if outcome.status is PaperStatus.READY else f" ({outcome.status.value}: {outcome.reason})"
