@@ -67,7 +67,8 @@ def read_folder(
 
     Files are read again when their bytes, their manifest row or the parse settings changed, when their last reading
     failed for a transient reason (hitting a limit of time or memory is one only once), with ``full``, or when their
-    paper is named in ``only_papers`` (then no other file is looked at). Raises ``BadInputError`` for a folder that does not exist or holds no paper, or an unknown paper id.
+    paper is named in ``only_papers`` (then no other file is looked at). Raises ``BadInputError`` for a folder that does
+    not exist or holds no paper, or an unknown paper id.
     """
     from corpus_assets.pdf.reader import PARSER_VERSION
 
