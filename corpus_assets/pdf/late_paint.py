@@ -185,7 +185,7 @@ def find_xobjects(page: Any) -> FindXObject:
 
     def find(name: bytes) -> XObject | None:
         if not numbers:
-            numbers.update(_list_xobjects(document, page.xref))
+            numbers.update(list_xobjects(document, page.xref))
         number = numbers.get(name)
         return None if number is None else _describe(document, number, known)
 
@@ -198,7 +198,7 @@ def move_box(box: Box, matrix: Any) -> Box:
     return _transform(box, (a, b, c, d, e, f))
 
 
-def _list_xobjects(document: Any, xref: int) -> dict[bytes, int]:
+def list_xobjects(document: Any, xref: int) -> dict[bytes, int]:
     """Return the object numbers of what a page or form can draw by name."""
     kind, value = document.xref_get_key(xref, "Resources/XObject")
     if kind == "xref":
@@ -243,7 +243,7 @@ def _read_form(document: Any, number: int, form: XObject, known: dict[int, XObje
     contents = b"\n" + (document.xref_stream(number) or b"") + b"\n"
     drawn = []
     if b"Do" in contents:
-        drawn = [_describe(document, xref, known, depth + 1) for xref in _list_xobjects(document, number).values()]
+        drawn = [_describe(document, xref, known, depth + 1) for xref in list_xobjects(document, number).values()]
         if not drawn or None in drawn:
             return form
     has_inner_text = any(inner is not None and inner.has_text for inner in drawn)

@@ -7,6 +7,7 @@ from typing import Any
 from corpus_assets.model import PageState
 from corpus_assets.pdf.covered_text import take_covered_text
 from corpus_assets.pdf.draft import PageDraft
+from corpus_assets.pdf.form_graph import MAX_DRAWINGS, exceeds_drawings
 from corpus_assets.pdf.hidden_text import (
     MIN_VISIBLE_SIZE,
     find_image_cover,
@@ -36,6 +37,7 @@ MIN_OCR_SIDE = 1650  # pixels of a page's longer side, as an A5 page has at 200 
 MAX_OCR_DPI = 600.0
 MIN_OCR_CONFIDENCE = 0.35
 MIN_OCR_QUALITY = 0.35
+_TOO_DEEP = "exception stack overflow"  # the library's words
 MAX_SIDEWAYS_CHARS = 200  # more sideways text than this is content (a table on its side), not a stamp
 
 
@@ -61,6 +63,8 @@ def read_page(
         message = clean_text(str(error)).strip() or type(error).__name__
         draft.state, draft.lines, draft.quality = PageState.UNREADABLE, [], 0.0
         draft.reason = f"the page is damaged ({message[:200]})"
+        if _TOO_DEEP in message:
+            draft.reason = "what is drawn on it is nested too deep"
     return draft
 
 
@@ -70,6 +74,10 @@ def _read(draft: PageDraft, page: Any, settings: ParseSettings, ocr: PageReader 
     flags = pymupdf.TEXTFLAGS_DICT & ~pymupdf.TEXT_PRESERVE_IMAGES
     box = None
     contents = page.read_contents()
+    if exceeds_drawings(page, contents):
+        draft.state, draft.quality = PageState.UNREADABLE, 0.0
+        draft.reason = f"its forms draw one another more than {MAX_DRAWINGS:,} times"
+        return
     width, height = find_page_size(page)
     if len(contents) <= MAX_CONTENT_BYTES:  # what is off the page is wanted too: it is hidden text
         box = pymupdf.Rect(-OFF_PAGE_REACH, -OFF_PAGE_REACH, width + OFF_PAGE_REACH, height + OFF_PAGE_REACH)
