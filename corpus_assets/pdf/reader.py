@@ -21,6 +21,7 @@ from corpus_assets.pdf.mupdf import load_pymupdf
 from corpus_assets.pdf.normalise import clean_text
 from corpus_assets.pdf.ocr import INSTALL_HINT, PageReader, TesseractReader, find_tesseract
 from corpus_assets.pdf.page_text import read_page
+from corpus_assets.pdf.page_tree import read_page_tree
 from corpus_assets.pdf.sniff import (
     count_pages_by_own_reading,
     describe_content,
@@ -39,7 +40,13 @@ PAPER_FLAGS = (  # of a page that are its paper's, too
     "instruction_like_text",
     "off_page_text_not_read",
 )
-FILE_FLAGS = ("encrypted", "fewer_pages_than_page_tree", "repaired", "several_pdfs")  # of the file as a whole
+FILE_FLAGS = (  # of the file as a whole
+    "encrypted",
+    "fewer_pages_than_page_tree",
+    "repaired",
+    "several_pdfs",
+    "wrong_page_count",
+)
 FRONT_PAGES = 3
 TEXT_ENDINGS = (".txt", ".md", ".markdown")
 _BYTES_PER_MB = 1_000_000
@@ -98,7 +105,9 @@ def _read_pdf(
         flags = {"encrypted"} if is_encrypted else set()
         if holds_several_pdfs(data):
             flags.add("several_pdfs")
-        num_pages, num_expected = _count_pages(document, data, name, settings)
+        num_pages, num_expected, is_tree_mended = _count_pages(document, data, name, settings)
+        if is_tree_mended:
+            flags.add("wrong_page_count")
         if document.is_repaired:
             flags.add("repaired")
             reason = find_missing_end(data)
@@ -202,41 +211,24 @@ def _unlock(document: Any, settings: ParseSettings) -> bool:
     return any(document.authenticate(password) for password in passwords)
 
 
-def _count_pages(document: Any, data: bytes, name: str, settings: ParseSettings) -> tuple[int, int]:
-    """Return the pages the library finds and the pages the page tree names."""
-    pymupdf = load_pymupdf()
-
-    try:
-        num_pages = int(document.page_count)
-    except (RuntimeError, ValueError, pymupdf.mupdf.FzErrorBase) as error:
-        raise ParseError(f"{name} is damaged: its page tree claims an impossible number of pages.") from error
-    num_expected = max(num_pages, _count_by_tree(document, data))
-    if num_pages == 0:
+def _count_pages(document: Any, data: bytes, name: str, settings: ParseSettings) -> tuple[int, int, bool]:
+    """Return the pages the library finds, the pages the page tree names, and whether that had to be set right."""
+    tree = read_page_tree(document, settings.max_pages)
+    if tree.num_pages is None:
+        raise ParseError(f"{name} is damaged: its page tree claims an impossible number of pages.")
+    num_named = count_pages_by_own_reading(data) if tree.num_named is None else tree.num_named
+    num_expected = max(tree.num_pages, num_named)
+    if tree.num_pages == 0:
         reason = find_missing_end(data)
         if reason or document.is_repaired:
             raise _incomplete(name, reason or "no page of it could be found")
         raise ParseError(f"{name} has no pages.")
-    if num_pages > settings.max_pages or num_expected > settings.max_pages:
+    if num_expected > settings.max_pages:
         raise ParseError(
-            f"{name} has {max(num_pages, num_expected)} pages; the limit is {settings.max_pages}.",
+            f"{name} has {num_expected} pages; the limit is {settings.max_pages}.",
             hint="Raise RESEARCH_COPILOT_PARSE__MAX_PAGES to read it (it is never cut).",
         )
-    return num_pages, num_expected
-
-
-def _count_by_tree(document: Any, data: bytes) -> int:
-    """Return /Count of the page tree's root; from the file's plain bytes when the catalog does not lead there."""
-    pymupdf = load_pymupdf()
-
-    try:
-        kind, value = document.xref_get_key(document.pdf_catalog(), "Pages")
-        if kind == "xref":
-            kind, value = document.xref_get_key(int(value.split()[0]), "Count")
-            if kind == "int":
-                return max(0, int(value))
-    except (RuntimeError, ValueError, pymupdf.mupdf.FzErrorBase):
-        pass  # no catalog: the bytes themselves are asked
-    return count_pages_by_own_reading(data)
+    return tree.num_pages, num_expected, tree.is_mended
 
 
 def _incomplete(name: str, reason: str) -> ParseError:
