@@ -5,8 +5,9 @@
 
 Full text against DuckDB's own ``match_bm25`` on the same index (every question's ranking must be the same, ties aside)
 and, where it is installed, against bm25s; vectors against bare FAISS with the same index file and number of probes; the
-hybrid against the slower of its parts. Passages and questions are synthetic, vectors are those of the incremental
-bench. Each figure is the median of the rounds. Exits 1 when a bound is missed.
+hybrid against the slower of its parts, with questions that the default model embeds, as a user's are. Passages and
+questions are synthetic, the passages' vectors are those of the incremental bench. Each figure is the median of the
+rounds. Exits 1 when a bound is missed.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from math import nan
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -28,6 +30,8 @@ from benchmarks.bench_incremental import QuickEmbedder
 from benchmarks.synthetic import passages, questions
 from benchmarks.timing import Figure, p95, print_figures, time_modes
 from corpus_assets.duckdb_files import connect_reader, load_full_text
+from corpus_assets.embedding.protocol import Embedder
+from corpus_assets.embedding.registry import load_embedder
 from corpus_assets.folding import fold_for_search
 from corpus_assets.fts import build_fts, search_segments
 from corpus_assets.model import Chunk, PaperRecord, PaperStatus, SectionKind
@@ -171,12 +175,22 @@ def compare_vectors(corpus: SegmentCorpus, folder: Path, vectors: NDArray[np.flo
     ]
 
 
-def compare_hybrid(corpus: SegmentCorpus, embedder: QuickEmbedder, asked: Sequence[str]) -> list[Figure]:
-    """Hold the hybrid against the slower of its parts, each question in all three modes in turn."""
-    spent = time_modes(corpus, embedder, asked)
-    slower = max(p95(spent["fts_only"]), p95(spent["embedding_only"]))
-    detail = ", ".join(f"{mode} p50 {median(values):.1f} p95 {p95(values):.1f} ms" for mode, values in spent.items())
-    return [Figure("hybrid: times slower part, p95", p95(spent["hybrid"]) / slower, 1.3, False, detail)]
+def compare_hybrid(corpus: SegmentCorpus, embedders: Mapping[str, Embedder], asked: Sequence[str]) -> list[Figure]:
+    """Hold the hybrid against the slower of its parts, each question in all three modes in turn.
+
+    The bound is on a question that the real model embeds; with a stand-in's vector at hand, what the hybrid does beside
+    its parts weighs more, and is reported.
+    """
+    figures = []
+    for name, embedder in embedders.items():
+        spent = time_modes(corpus, embedder, asked)
+        slower = max(p95(spent["fts_only"]), p95(spent["embedding_only"]))
+        detail = ", ".join(f"{mode} p50 {median(row):.1f} p95 {p95(row):.1f} ms" for mode, row in spent.items())
+        bound = 1.3 if name == "embedded" else nan
+        figures.append(
+            Figure(f"hybrid: times slower part, {name}", p95(spent["hybrid"]) / slower, bound, False, detail)
+        )
+    return figures
 
 
 def middle(rounds: Sequence[Sequence[Figure]]) -> list[Figure]:
@@ -192,9 +206,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--slow-questions", type=int, default=20, help="How many match_bm25 is asked.")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--exact-up-to", type=int, default=50_000, help="From here on the vector index approximates.")
+    parser.add_argument("--models", type=Path, default=Path(".copilot/models"), help="where exported graphs are kept")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args(arguments)
     embedder = QuickEmbedder()
+    model = load_embedder("default", options.models)
     asked = questions(options.questions)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -208,7 +224,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 [
                     *compare_full_text(corpus, folder, asked[: options.slow_questions]),
                     *compare_vectors(corpus, folder, embedder.embed_queries(asked)),
-                    *compare_hybrid(corpus, embedder, asked),
+                    *compare_hybrid(corpus, {"embedded": model, "vector given": embedder}, asked),
                 ]
                 for _ in range(options.rounds)
             ]

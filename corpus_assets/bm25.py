@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from corpus_assets.fts_query import ANY_RETRIEVABLE, ChunkFilter, FtsIndex, tokenize
 
@@ -22,8 +22,7 @@ PAPER_ONLY_SHARE = 0.6  # from this share of the question on, metadata alone bri
 _SCORE_DECIMALS = 9
 
 
-@dataclass(frozen=True)
-class LexicalHit:
+class LexicalHit(NamedTuple):
     """``paper_share`` is the share of the question's weight found in the paper's title, authors, year, ids."""
 
     chunk_id: str

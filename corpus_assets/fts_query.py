@@ -17,6 +17,7 @@ from corpus_assets.memory import Memory
 from corpus_assets.model import Chunk, SectionKind
 from corpus_assets.porter import stem
 from corpus_assets.store.duck import first_line
+from corpus_assets.vectors import vector_id
 
 if TYPE_CHECKING:
     import numpy as np
@@ -96,7 +97,7 @@ class FtsIndex:
 
     def chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
         """Return those of ``chunk_ids`` that are in this segment, in the order asked."""
-        numbers = self._rows_of([_digest(chunk_id) for chunk_id in dict.fromkeys(chunk_ids)])
+        numbers = self._rows_of([vector_id(chunk_id) for chunk_id in dict.fromkeys(chunk_ids)])
         known = self._chunks.get(numbers.tolist())
         missing = [number for number in numbers.tolist() if number not in known]
         if missing:
@@ -183,7 +184,7 @@ class FtsIndex:
 
     def chunk_numbers(self, chunk_ids: Sequence[str]) -> dict[str, int]:
         """Return the numbers of those of ``chunk_ids`` that are in this segment."""
-        by_digest = {_digest(chunk_id): chunk_id for chunk_id in chunk_ids}
+        by_digest = {vector_id(chunk_id): chunk_id for chunk_id in chunk_ids}
         numbers = self._rows_of(list(by_digest))
         digests = self._columns.vector_ids[numbers].tolist()
         return {by_digest[digest]: number for digest, number in zip(digests, numbers.tolist(), strict=True)}
@@ -316,7 +317,7 @@ class FtsIndex:
             nothing = np.zeros(0, np.int32)
             fetched: dict[str, Postings] = dict.fromkeys(missing, (nothing, nothing))
             # Keys are digests, so the numbers of a question can stand in the statement itself.
-            keys = ", ".join(str(_digest(term)) for term in missing)
+            keys = ", ".join(str(vector_id(term)) for term in missing)
             for term, numbers, counts in self._rows(
                 f"SELECT term, numbers, counts FROM {table} WHERE term_key IN ({keys})"
             ):
@@ -431,9 +432,3 @@ def _explain(error: Exception, path: Path) -> StoreError:
 
 def _among(numbers: Sequence[int]) -> str:
     return f"chunk_no IN ({', '.join(str(int(number)) for number in numbers) or 'NULL'})"
-
-
-def _digest(name: str) -> int:
-    from corpus_assets.vectors import vector_id
-
-    return vector_id(name)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from corpus_assets.fts import ANY_RETRIEVABLE, ChunkFilter
@@ -31,8 +30,7 @@ _spreads: WeakKeyDictionary[Corpus, float] = WeakKeyDictionary()
 _questions: Memory[tuple[str, str], NDArray[np.float32]] = Memory(_CACHED_QUESTIONS)
 
 
-@dataclass(frozen=True)
-class DenseHit:
+class DenseHit(NamedTuple):
     chunk_id: str
     cosine: float
 
@@ -86,7 +84,7 @@ def cosines(corpus: Corpus, vector: NDArray[np.float32], chunk_ids: Sequence[str
             continue
         asked = [chunk_id for chunk_id in chunk_ids if chunk_id not in found]
         wanted = {vector_id(chunk_id): chunk_id for chunk_id in segment.fts.chunk_numbers(asked)}
-        known: list[int] = segment.vectors.known(np.array(list(wanted), dtype=np.int64)).tolist()
+        known: list[int] = segment.vectors.known(np.array(list(wanted), dtype=np.int64)).tolist() if wanted else []
         if known:
             scores = segment.vectors.reconstruct(np.array(known, dtype=np.int64)) @ vector
             found |= {wanted[number]: float(score) for number, score in zip(known, scores, strict=True)}

@@ -1,22 +1,21 @@
 """Several rankings made one.
 
 The tie rule, everywhere in this project: higher score first; then the better of an item's ranks in any single ranking;
-then the smaller id. Sums are exact (``math.fsum``), so the order of the rankings does not matter either.
+then the smaller id. Sums are correctly rounded (``math.fsum``; a sum of two is anyway), so the order of the rankings
+does not matter either.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 # Sums of scores are compared to this many decimals: beyond it a vector's value hangs on the batch it was embedded in.
 _DECIMALS = 6
 
 
-@dataclass(frozen=True)
-class Fused:
+class Fused(NamedTuple):
     """An item of a fused ranking. ``best_rank`` counts from 1."""
 
     id: str
@@ -61,20 +60,22 @@ def combine_scores(
 
 
 def weigh_scores(
-    legs: Sequence[Mapping[str, float]], rankings: Sequence[Sequence[str]], *, weights: Sequence[float]
+    legs: tuple[Mapping[str, float], Mapping[str, float]],
+    rankings: Sequence[Sequence[str]],
+    *,
+    weights: tuple[float, float],
 ) -> list[Fused]:
-    """Fuse by weighted sum of scores that are already on fixed scales; every leg scores every item of the rankings.
+    """Fuse by weighted sum of scores that are already on fixed scales; both legs score every item of the rankings.
 
     Nothing is normalised by what happened to be found, so an item's score does not hang on the other items.
     """
     best: dict[str, int] = {}
     for ranking in rankings:
         for rank, item in enumerate(ranking, start=1):
-            best[item] = min(rank, best.get(item, rank))
-    totals = {
-        item: math.fsum(weight * leg.get(item, 0.0) for leg, weight in zip(legs, weights, strict=True)) for item in best
-    }
-    return _ordered({item: round(total, _DECIMALS) for item, total in totals.items()}, best)
+            if rank < best.get(item, rank + 1):
+                best[item] = rank
+    (first, second), (a, b) = (leg.get for leg in legs), weights
+    return _ordered({item: round(a * first(item, 0.0) + b * second(item, 0.0), _DECIMALS) for item in best}, best)
 
 
 def _scale(leg: Mapping[str, float], norm: Literal["minmax", "zscore"]) -> dict[str, float]:
@@ -90,5 +91,5 @@ def _scale(leg: Mapping[str, float], norm: Literal["minmax", "zscore"]) -> dict[
 
 
 def _ordered(scores: Mapping[str, float], best: Mapping[str, int]) -> list[Fused]:
-    fused = [Fused(item, score, best[item]) for item, score in scores.items()]
-    return sorted(fused, key=lambda item: (-item.score, item.best_rank, item.id))
+    order = sorted([(-score, best[item], item) for item, score in scores.items()])
+    return [Fused(item, -score, rank) for score, rank, item in order]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from corpus_assets.errors import BadInputError
 from corpus_assets.folding import fold_for_search
@@ -27,17 +28,19 @@ def query_terms(query: str) -> list[str]:
     return terms
 
 
-def score(corpus: Corpus, query: str, allowed: ChunkFilter = ANY_RETRIEVABLE, *, paper_weight: float = 0.0) -> Scores:
-    """Score the corpus for a question. Raises BadInputError for one without a searchable character."""
-    weights = dict.fromkeys(query_terms(query), 1.0)
-    return score_terms([segment.fts for segment in corpus.segments], weights, allowed, paper_weight)
+def score(
+    corpus: Corpus, terms: Sequence[str], allowed: ChunkFilter = ANY_RETRIEVABLE, *, paper_weight: float = 0.0
+) -> Scores:
+    """Score the corpus for a question's terms, each weighing the same."""
+    segments = [segment.fts for segment in corpus.segments]
+    return score_terms(segments, dict.fromkeys(terms, 1.0), allowed, paper_weight)
 
 
 def search(
     corpus: Corpus, query: str, k: int, allowed: ChunkFilter = ANY_RETRIEVABLE, *, paper_weight: float = 0.0
 ) -> list[LexicalHit]:
     """Return the best ``k`` chunks by BM25; score first, then chunk id. Raises BadInputError for an empty question."""
-    return score(corpus, query, allowed, paper_weight=paper_weight).top(k)
+    return score(corpus, query_terms(query), allowed, paper_weight=paper_weight).top(k)
 
 
 def is_identifiers_only(query: str) -> bool:

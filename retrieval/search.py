@@ -92,7 +92,7 @@ def search(
     """
     started = time.perf_counter()
     settings = settings or RetrievalSettings.model_validate({})
-    lexical.query_terms(query)
+    terms = lexical.query_terms(query)
     allowed = resolve_filters(filters, generation, include_retracted=settings.include_retracted)
     depth = max(settings.depth, k)
     degraded: list[str] = []
@@ -103,12 +103,12 @@ def search(
     if mode not in ("fts_only", "embedding_only", "hybrid"):
         raise BadInputError(f"Unknown retrieval mode {mode!r}.", hint="Use fts_only, embedding_only or hybrid.")
     dense_leg = None
-    has_both = mode == "hybrid" and not _no_dense_reason(generation, query, mode, embedder, has_lexical_hits=True)
-    if embedder is not None and has_both:
+    reason = "" if mode == "fts_only" else _no_dense_reason(generation, query, mode, embedder, has_lexical_hits=True)
+    if embedder is not None and mode == "hybrid" and not reason:
         dense_leg = _leg_threads().submit(_search_dense, generation, query, embedder, depth, allowed)
     if mode != "embedding_only":
         try:
-            scores = lexical.score(generation, query, allowed, paper_weight=settings.paper_weight)
+            scores = lexical.score(generation, terms, allowed, paper_weight=settings.paper_weight)
             lexical_hits = scores.top(depth)
         finally:
             if dense_leg is not None:
@@ -116,19 +116,27 @@ def search(
         if not lexical_hits:
             degraded.append("no lexical hit: no passage holds a word of the question")
     if mode != "fts_only":
-        reason = _no_dense_reason(generation, query, mode, embedder, has_lexical_hits=bool(lexical_hits))
+        if reason and not lexical_hits:
+            reason = _no_dense_reason(generation, query, mode, embedder, has_lexical_hits=False)
         if reason:
             degraded.append(reason)
         elif dense_leg is not None:
             vector, dense_hits = dense_leg.result()
         elif embedder is not None:
             vector, dense_hits = _search_dense(generation, query, embedder, depth, allowed)
+    cosine_of = {hit.chunk_id: hit.cosine for hit in dense_hits}
     if mode == "hybrid" and vector is not None and settings.fusion == "scores":
-        ranking = _fuse_scores(generation, scores, vector, lexical_hits, dense_hits, settings.dense_share)
+        cosine_of |= dense.cosines(
+            generation, vector, [hit.chunk_id for hit in lexical_hits if hit.chunk_id not in cosine_of]
+        )
+        ranking = _fuse_scores(generation, scores, cosine_of, lexical_hits, dense_hits, settings.dense_share)
     else:
         ranking = _fuse_ranks(lexical_hits, dense_hits, mode, settings)
     selection = _select(generation, ranking, k, max_per_paper)
-    hits = _hits(generation, selection, lexical_hits, dense_hits, vector)
+    if vector is not None:
+        unknown = [item.id for item in selection.kept if item.id not in cosine_of]
+        cosine_of |= dense.cosines(generation, vector, unknown)
+    hits = _hits(generation, selection, lexical_hits, dense_hits, cosine_of)
     legs = Legs(
         num_fts=len(lexical_hits),
         num_dense=len(dense_hits),
@@ -200,7 +208,7 @@ def _fuse_ranks(
 def _fuse_scores(
     corpus: Corpus,
     scores: Scores,
-    vector: NDArray[np.float32],
+    cosine: Mapping[str, float],
     lexical_hits: Sequence[LexicalHit],
     dense_hits: Sequence[dense.DenseHit],
     dense_share: float,
@@ -213,13 +221,11 @@ def _fuse_scores(
     rankings = [[hit.chunk_id for hit in lexical_hits], [hit.chunk_id for hit in dense_hits]]
     bm25 = {hit.chunk_id: hit.score for hit in lexical_hits}
     bm25 |= scores.of([chunk_id for chunk_id in rankings[1] if chunk_id not in bm25])
-    cosine = {hit.chunk_id: hit.cosine for hit in dense_hits}
-    cosine |= dense.cosines(corpus, vector, [chunk_id for chunk_id in rankings[0] if chunk_id not in cosine])
     spread = dense.spread(corpus)
     stretch = min(max(REFERENCE_SPREAD / spread, 0.5), 3.0) if spread else 1.0
     weight = scores.question_weight or 1.0
     shares = {chunk_id: score / weight for chunk_id, score in bm25.items()}
-    fused = weigh_scores([shares, cosine], rankings, weights=[1 - dense_share, dense_share * stretch])
+    fused = weigh_scores((shares, cosine), rankings, weights=(1 - dense_share, dense_share * stretch))
     return [item for item in fused if item.score > 0]
 
 
@@ -317,15 +323,11 @@ def _hits(
     selection: _Selection,
     lexical_hits: Sequence[LexicalHit],
     dense_hits: Sequence[dense.DenseHit],
-    vector: NDArray[np.float32] | None,
+    cosine_of: Mapping[str, float],
 ) -> list[Hit]:
     fts_ranks = {hit.chunk_id: rank for rank, hit in enumerate(lexical_hits, start=1)}
     dense_ranks = {hit.chunk_id: rank for rank, hit in enumerate(dense_hits, start=1)}
     ids = [item.id for item in selection.kept]
-    cosine_of = {hit.chunk_id: hit.cosine for hit in dense_hits}
-    if vector is not None:
-        missing = [chunk_id for chunk_id in ids if chunk_id not in cosine_of]
-        cosine_of |= dense.cosines(corpus, vector, missing)
     return [
         Hit(
             rank=rank,
