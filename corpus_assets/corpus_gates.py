@@ -24,6 +24,7 @@ FLAG_WORDS: Mapping[str, Mapping[str, str]] = {
         "several_pdfs": "the file holds several PDFs one after the other, and only the last is read",
         "fewer_pages_than_page_tree": "the file lacks pages its page tree names",
         "repaired": "the file had to be repaired to be opened",
+        "attached_files_not_read": "other files are attached to the file, which are not read",
         "wrong_page_count": "the file counts its pages wrongly, and they were found one by one",
     },
     "visible_text": {

@@ -33,14 +33,20 @@ def take_covered_text(page: Any, textpage: Any, page_dict: dict[str, Any], conte
     Text under pictures that cover a page is a scan's OCR layer and stays. Pages where nothing is painted after text, or
     nowhere near it, are told by their content stream; of the others a second reading says whether it is near.
     """
-    if not may_paint_late(contents):
-        return []
-    if not _may_cover(page, page_dict, contents):
-        return []
+    if not _has_drawn_notes(page):
+        if not may_paint_late(contents):
+            return []
+        if not _may_cover(page, page_dict, contents):
+            return []
     if not _is_text_met_by_paint(page):
         return []
     hidden, shown = _find_hidden_letters(page)
     return _take_out(_Places(hidden, shown), textpage, page_dict) if hidden else []
+
+
+def _has_drawn_notes(page: Any) -> bool:
+    """Return whether notes lie on the page, all drawn after its contents; links and form fields are none."""
+    return page.first_annot is not None
 
 
 def _may_cover(page: Any, page_dict: dict[str, Any], contents: bytes) -> bool:

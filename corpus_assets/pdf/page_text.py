@@ -37,6 +37,7 @@ MIN_OCR_SIDE = 1650  # pixels of a page's longer side, as an A5 page has at 200 
 MAX_OCR_DPI = 600.0
 MIN_OCR_CONFIDENCE = 0.35
 MIN_OCR_QUALITY = 0.35
+NOT_IN_FILE = "named by the page tree but not in the file"
 _TOO_DEEP = "exception stack overflow"  # the library's words
 MAX_SIDEWAYS_CHARS = 200  # more sideways text than this is content (a table on its side), not a stamp
 
@@ -50,7 +51,10 @@ def read_page(
         forget_warnings()
         page = document[number - 1]
         _read(draft, page, settings, ocr, why_no_ocr)
-        if draft.state is PageState.BLANK and has_errors():
+        if draft.state is PageState.BLANK and not _is_in_file(document, page):
+            draft.state, draft.quality = PageState.UNREADABLE, 0.0
+            draft.reason = NOT_IN_FILE
+        elif draft.state is PageState.BLANK and has_errors():
             draft.state, draft.quality = PageState.UNREADABLE, 0.0
             draft.reason = "its content is damaged and shows nothing"
         elif draft.lines and is_cut_off():
@@ -66,6 +70,12 @@ def read_page(
         if _TOO_DEEP in message:
             draft.reason = "what is drawn on it is nested too deep"
     return draft
+
+
+def _is_in_file(document: Any, page: Any) -> bool:
+    """Return whether the object the page tree names is there; where it is not, the library shows an empty page."""
+    number = int(page.xref)
+    return 0 < number < document.xref_length() and str(document.xref_object(number)).startswith("<<")
 
 
 def _read(draft: PageDraft, page: Any, settings: ParseSettings, ocr: PageReader | None, why_no_ocr: str) -> None:

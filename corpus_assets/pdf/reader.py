@@ -20,7 +20,7 @@ from corpus_assets.pdf.lines import SOFT_HYPHEN, Line
 from corpus_assets.pdf.mupdf import load_pymupdf
 from corpus_assets.pdf.normalise import clean_text
 from corpus_assets.pdf.ocr import INSTALL_HINT, PageReader, TesseractReader, find_tesseract
-from corpus_assets.pdf.page_text import read_page
+from corpus_assets.pdf.page_text import NOT_IN_FILE, read_page
 from corpus_assets.pdf.page_tree import read_page_tree
 from corpus_assets.pdf.sniff import (
     count_pages_by_own_reading,
@@ -41,6 +41,7 @@ PAPER_FLAGS = (  # of a page that are its paper's, too
     "off_page_text_not_read",
 )
 FILE_FLAGS = (  # of the file as a whole
+    "attached_files_not_read",
     "encrypted",
     "fewer_pages_than_page_tree",
     "repaired",
@@ -105,6 +106,8 @@ def _read_pdf(
         flags = {"encrypted"} if is_encrypted else set()
         if holds_several_pdfs(data):
             flags.add("several_pdfs")
+        if document.embfile_count():
+            flags.add("attached_files_not_read")
         num_pages, num_expected, is_tree_mended = _count_pages(document, data, name, settings)
         if is_tree_mended:
             flags.add("wrong_page_count")
@@ -121,9 +124,7 @@ def _read_pdf(
         if num_pages < num_expected:
             flags.add("fewer_pages_than_page_tree")
             drafts.extend(
-                PageDraft(
-                    n, state=PageState.UNREADABLE, quality=0.0, reason="named by the page tree but not in the file"
-                )
+                PageDraft(n, state=PageState.UNREADABLE, quality=0.0, reason=NOT_IN_FILE)
                 for n in range(num_pages + 1, num_expected + 1)
             )
         _refuse_placeholder(document, drafts, name)
