@@ -21,6 +21,7 @@ from corpus_assets.pdf.mupdf import load_pymupdf
 from corpus_assets.pdf.normalise import clean_text, compose_detached_accents
 from corpus_assets.pdf.ocr import MAX_PIXELS, OcrUnavailableError, PageReader, PageReading
 from corpus_assets.pdf.quality import measure_likeness, measure_quality, measure_text
+from corpus_assets.pdf.symbols import weigh_signs
 from corpus_assets.settings import ParseSettings
 
 SPARSE_CHARS = 250  # a page with less text than this and a page-wide image is looked at by OCR
@@ -107,7 +108,7 @@ def _read(draft: PageDraft, page: Any, settings: ParseSettings, ocr: PageReader 
     if not num_chars:
         _read_without_text(draft, page, settings, ocr, why_no_ocr)
         return
-    draft.quality = measure_quality(draft.lines)
+    draft.quality = weigh_signs(measure_quality(draft.lines), draft.lines)
     if draft.quality < settings.min_page_quality:
         _replace_bad_text(draft, page, settings, ocr, why_no_ocr)
     elif _has_broken_metrics(draft.lines):

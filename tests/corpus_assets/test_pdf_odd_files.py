@@ -163,3 +163,17 @@ def test_a_page_whose_content_is_not_in_the_file_is_unreadable(tmp_path):
     pdf.document.xref_set_key(pdf.page.xref, "Contents", "999 0 R")
     paper = read(tmp_path, pdf.to_bytes())
     assert [page.state for page in paper.pages] == [PageState.TEXT, PageState.UNREADABLE]
+
+
+def test_letters_that_come_out_as_signs_are_no_text(tmp_path):
+    code = dict(zip("abcdefghijklmnopqrstuvwxyz", "a>c!D#$%&=4./01AB5?672E8;<", strict=True))
+    garbled = ["".join(code.get(letter, letter) for letter in line.lower().replace(" ", "E")) for line in LINES]
+    paper = read(tmp_path, make_pdf(LINES, garbled))
+    assert [page.state for page in paper.pages] == [PageState.TEXT, PageState.UNREADABLE]
+    assert "garbled" in paper.pages[1].reason
+
+
+def test_prices_shares_and_addresses_are_text(tmp_path):
+    lines = [f"{n} % of the {n * 7}$ went to moss@example.org (why? see #{n}), wow!" for n in range(24)]
+    paper = read(tmp_path, make_pdf([*lines, *LINES[:4]]))
+    assert paper.pages[0].state is PageState.TEXT
